@@ -1,0 +1,1 @@
+"""Turning trained checkpoints into ONNX model bundles."""

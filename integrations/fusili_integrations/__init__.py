@@ -1,0 +1,1 @@
+"""Bridges from alignments to other tools of the field."""

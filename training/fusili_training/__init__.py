@@ -1,0 +1,1 @@
+"""Rendering a corpus, training the FuSiLi models and their baselines."""
