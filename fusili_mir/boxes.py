@@ -31,20 +31,25 @@ GreyImage: TypeAlias = npt.NDArray[np.uint8]
 _BOX: list[tuple[str, Any]] = [("x0", "f4"), ("y0", "f4"), ("x1", "f4"), ("y1", "f4")]
 
 NOTE_DTYPE = np.dtype(
-    [("id", "U256"), ("notated_id", "U256"), ("page", "i4"), ("system", "i4"), ("measure", "i4"), ("staff", "i4")]
-    + _BOX
+    [
+        ("id", "U256"),
+        ("notated_id", "U256"),
+        ("page", "i4"),
+        ("system", "i4"),
+        ("measure", "i4"),
+        ("staff", "i4"),
+        *_BOX,
+    ]
 )
-"""One note head. `id` is the note that sounds (a row of partitura's note array), `notated_id` the head itself:
-a tied note has several heads, a repeated head sounds several times."""
+"""One note head. `id` is the note that sounds (its id in partitura), `notated_id` is the head's own, as in the
+file: a tied note has several heads, a head in a repeated measure sounds several times."""
 
-MEASURE_DTYPE = np.dtype(
-    [("measure", "i4"), ("number", "U16"), ("page", "i4"), ("system", "i4")] + _BOX
-)
+MEASURE_DTYPE = np.dtype([("measure", "i4"), ("number", "U16"), ("page", "i4"), ("system", "i4"), *_BOX])
 """One measure: from its left to its right bar line, over all staves. `number` is what the score calls it."""
 
-SYSTEM_DTYPE = np.dtype([("page", "i4"), ("system", "i4"), ("n_staves", "i4")] + _BOX + [("space_px", "f4")])
+SYSTEM_DTYPE = np.dtype([("page", "i4"), ("system", "i4"), ("n_staves", "i4"), *_BOX, ("space_px", "f4")])
 """One system: from the top line of its first staff to the bottom line of its last one. `space_px` is the
 distance between neighbouring staff lines, the mean over its staves."""
 
-STAFF_DTYPE = np.dtype([("page", "i4"), ("system", "i4"), ("staff", "i4")] + _BOX + [("space_px", "f4")])
+STAFF_DTYPE = np.dtype([("page", "i4"), ("system", "i4"), ("staff", "i4"), *_BOX, ("space_px", "f4")])
 """One staff of a system: `y0` is the middle of its top line, `y1` that of its bottom line."""

@@ -28,8 +28,7 @@ class _LazyGroup(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in _COMMANDS:
             return None
-        command = import_module(f"fusili_mir.commands.{cmd_name}").command
-        assert isinstance(command, click.Command)
+        command: click.Command = import_module(f"fusili_mir.commands.{cmd_name}").command
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

@@ -1,0 +1,240 @@
+"""Reading symbolic score files from strangers, and giving every note in them an id.
+
+MusicXML (plain, or compressed as MXL) and MEI are read into a tree. Notes keep the ids that the file brings,
+when these are unique and safe; the others get new ones. The file itself is never changed: partitura and Verovio
+both read the copy that `ScoreFile.to_bytes` gives, and so agree on which note is which.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+import zipfile
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Literal
+
+from lxml import etree
+
+from fusili_mir.errors import InputError
+
+__all__ = ["MAX_SCORE_BYTES", "ScoreFile", "is_safe_id", "read_score_file"]
+
+MAX_SCORE_BYTES = 64 * 2**20
+"""Largest score that is read, uncompressed. The longest operas in MusicXML stay under it."""
+
+_MEI = "{http://www.music-encoding.org/ns/mei}"
+_XML_ID = "{http://www.w3.org/XML/1998/namespace}id"
+_CONTAINER = "META-INF/container.xml"
+
+# Commas break .match files, '#' breaks Parangonada's CSV, which also cuts ids off after 20 characters: 16
+# leave room for the '-2' of a repeated note. The first character is what XML asks of an id.
+_SAFE_ID = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,15}")
+
+
+def is_safe_id(note_id: str) -> bool:
+    """Say whether an id survives XML, `.match` files and Parangonada's CSV unchanged."""
+    return _SAFE_ID.fullmatch(note_id) is not None
+
+
+@dataclass(frozen=True)
+class ScoreFile:
+    """A symbolic score in which every note has an id of its own.
+
+    Attributes
+    ----------
+    filename : str
+        Where it was read from; for messages.
+    kind : "musicxml" or "mei"
+        What the tree is.
+    root : lxml element
+        ``score-partwise`` or ``mei``.
+    """
+
+    filename: str
+    kind: Literal["musicxml", "mei"]
+    root: etree._Element
+
+    def to_bytes(self) -> bytes:
+        """Return the whole score as UTF-8 XML, without a document type."""
+        return etree.tostring(self.root, encoding="UTF-8", xml_declaration=True)
+
+    def notes(self) -> Iterator[etree._Element]:
+        """Yield the note elements, in the order of the file; rests are left out."""
+        return _notes(self.root, self.kind)
+
+    @property
+    def id_attribute(self) -> str:
+        """The name of the attribute that holds an element's id."""
+        return _id_attribute(self.kind)
+
+    def measure_ids(self) -> list[str]:
+        """Return the id of each measure of the score, in order (of the first part, in MusicXML)."""
+        return [str(measure.get(self.id_attribute)) for measure in _measures(self.root, self.kind)]
+
+    def measure_numbers(self) -> list[str]:
+        """Return what the score calls each of its measures: "0" or "X1" for a pick-up, for instance."""
+        name = "number" if self.kind == "musicxml" else "n"
+        return [measure.get(name, "") for measure in _measures(self.root, self.kind)]
+
+
+def read_score_file(filename: str | Path) -> ScoreFile:
+    """Read a MusicXML, MXL or MEI file; what it is is decided by its content, not by its name.
+
+    Parameters
+    ----------
+    filename : str or Path
+
+    Returns
+    -------
+    ScoreFile
+        The score with an id on every note and every measure.
+
+    Raises
+    ------
+    InputError
+        If the file is missing, too large, not such a score, or holds no notes.
+    """
+    filename = Path(filename)
+    root = _parse(_read_xml(filename), filename)
+    tag = str(root.tag)
+    kind: Literal["musicxml", "mei"] = "mei" if tag in (f"{_MEI}mei", "mei") else "musicxml"
+    if tag == "score-timewise":
+        root = _partwise(root)
+    elif kind == "musicxml" and tag != "score-partwise":
+        raise InputError(
+            f"{filename}: found XML with root <{tag[:40]}>, expected a score "
+            "(<score-partwise> for MusicXML, <mei> in its namespace for MEI)"
+        )
+    if next(_notes(root, kind), None) is None:
+        raise InputError(f"{filename}: the score holds no notes, so there is nothing to look for")
+    _assign_ids(root, kind)
+    return ScoreFile(str(filename), kind, root)
+
+
+def _read_xml(filename: Path) -> bytes:
+    """Return the bytes of the XML document, out of its MXL archive if it lies in one."""
+    try:
+        with filename.open("rb") as file:
+            data = file.read(MAX_SCORE_BYTES + 1)
+    except OSError as error:
+        raise InputError(f"{filename}: cannot be read ({error.strerror})") from error
+    if not data.strip():
+        raise InputError(f"{filename}: the file is empty, expected MusicXML, MXL or MEI")
+    if len(data) > MAX_SCORE_BYTES:
+        raise InputError(f"{filename}: more than {MAX_SCORE_BYTES >> 20} MB, expected a smaller score")
+    return _read_mxl(data, filename) if data.startswith(b"PK") else data
+
+
+def _read_mxl(data: bytes, filename: Path) -> bytes:
+    """Return the score inside an MXL archive; its container says under which name."""
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            names = archive.namelist()
+            if _CONTAINER in names:
+                container = _parse(_read_member(archive, _CONTAINER, filename), filename)
+                rootfile = next(container.iter("{*}rootfile"), None)
+                name = rootfile.get("full-path", "") if rootfile is not None else ""
+            else:
+                scores = [n for n in names if "/" not in n and n.endswith((".xml", ".musicxml"))]
+                name = scores[0] if scores else ""
+            path = PurePosixPath(name)
+            if path.is_absolute() or ".." in path.parts or "\\" in name:
+                raise InputError(f"{filename}: its container points outside the archive ({name!r}); refused")
+            if name not in names:
+                raise InputError(f"{filename}: a zip archive without a score inside, expected an MXL file")
+            return _read_member(archive, name, filename)
+    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError, OSError) as error:
+        raise InputError(f"{filename}: a damaged or encrypted MXL archive ({error})") from error
+
+
+def _read_member(archive: zipfile.ZipFile, name: str, filename: Path) -> bytes:
+    """Read one member of an archive, whatever size its header claims."""
+    with archive.open(name) as member:
+        data = member.read(MAX_SCORE_BYTES + 1)
+    if len(data) > MAX_SCORE_BYTES:
+        raise InputError(f"{filename}: {name} unpacks to more than {MAX_SCORE_BYTES >> 20} MB; refused")
+    return data
+
+
+def _parse(data: bytes, filename: Path) -> etree._Element:
+    """Parse XML that may be hostile: no entities, no network, no document type."""
+    parser = etree.XMLParser(
+        resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False, remove_comments=True
+    )
+    try:
+        root = etree.fromstring(data, parser)
+    except etree.XMLSyntaxError as error:
+        raise InputError(
+            f"{filename}: not well-formed XML, expected MusicXML, MXL or MEI ({error.msg})"
+        ) from error
+    document_type = root.getroottree().docinfo.internalDTD
+    if document_type is not None and any(True for _ in document_type.iterentities()):
+        raise InputError(f"{filename}: declares XML entities, which no score needs; refused")
+    return root
+
+
+def _partwise(timewise: etree._Element) -> etree._Element:
+    """Turn measures of parts into parts of measures."""
+    partwise = etree.Element("score-partwise", dict(timewise.attrib))
+    parts: dict[str, etree._Element] = {}
+    for child in timewise:
+        if child.tag != "measure":
+            partwise.append(child)
+            continue
+        for part in child.findall("part"):
+            part_id = part.get("id", "")
+            if part_id not in parts:
+                parts[part_id] = etree.Element("part", id=part_id)
+            measure = etree.SubElement(parts[part_id], "measure", dict(child.attrib))
+            measure.extend(list(part))
+    partwise.extend(parts.values())
+    return partwise
+
+
+def _id_attribute(kind: str) -> str:
+    return "id" if kind == "musicxml" else _XML_ID
+
+
+def _notes(root: etree._Element, kind: str) -> Iterator[etree._Element]:
+    if kind == "mei":
+        return root.iter("{*}note")
+    return (note for note in root.iter("note") if note.find("rest") is None)
+
+
+def _measures(root: etree._Element, kind: str) -> list[etree._Element]:
+    if kind == "mei":
+        return list(root.iter("{*}measure"))
+    return root.findall("part[1]/measure")
+
+
+def _assign_ids(root: etree._Element, kind: str) -> None:
+    """Give each note and measure an id that nothing else in the file has."""
+    attribute = _id_attribute(kind)
+    taken = Counter(str(e.get(attribute)) for e in root.iter(etree.Element) if e.get(attribute) is not None)
+    renamed: dict[str, str] = {}
+    for prefix, elements in (("n", _notes(root, kind)), ("m", iter(_measures(root, kind)))):
+        number = 0
+        for element in elements:
+            given = element.get(attribute)
+            if given is not None and taken[given] == 1 and is_safe_id(given):
+                continue
+            number += 1
+            while taken[f"{prefix}{number}"]:
+                number += 1
+            taken[f"{prefix}{number}"] = 1
+            element.set(attribute, f"{prefix}{number}")
+            if given is not None and taken[given] == 1:
+                renamed[f"#{given}"] = f"#{prefix}{number}"
+    if renamed and kind == "mei":
+        _follow_renaming(root, renamed)
+
+
+def _follow_renaming(root: etree._Element, renamed: dict[str, str]) -> None:
+    """Let MEI's references ("#id", several with spaces between) point to the new names."""
+    for element in root.iter(etree.Element):
+        for name, value in element.attrib.items():
+            if "#" in value:
+                element.set(name, " ".join(renamed.get(token, token) for token in str(value).split()))
