@@ -1,0 +1,137 @@
+"""The FuSiLi score, forward and backward: exact custom backward against autograd, in time and memory.
+
+Usage: python benchmarks/sinkhorn_score.py [--threads 1] [--repeats 3] [--large]
+
+Three ways to the same number: (a) autograd through all iterations for all pairs at once, (b) autograd in chunks
+of pairs under torch checkpointing, (c) `fusili_score`. Times are medians of runs that take turns in one process;
+memory is the peak resident size of a fresh process that runs one way once, less that of one that only builds the
+input. ``--large`` adds batches of 128, which only (c) is asked for.
+"""
+
+import argparse
+import resource
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+from torch.utils.checkpoint import checkpoint
+
+from fusili_training.sinkhorn import fusili_score
+
+N_PATCHES, WIDTH, N_ITERATIONS, CHUNK_PAIRS = 50, 512, 20, 64
+
+
+def pair_scores(patches: Tensor, frames: Tensor, scale: Tensor) -> Tensor:
+    """Score P pairs, patches (P, N, d) with frames (P, M, d), through log-domain iterations."""
+    logits = scale * patches @ frames.transpose(1, 2)
+    row_mass = -torch.log(torch.tensor(float(logits.shape[1])))
+    column_mass = -torch.log(torch.tensor(float(logits.shape[2])))
+    log_plan = logits
+    for _ in range(N_ITERATIONS):
+        log_plan = log_plan - log_plan.logsumexp(dim=2, keepdim=True) + row_mass
+        log_plan = log_plan - log_plan.logsumexp(dim=1, keepdim=True) + column_mass
+    return (log_plan.exp() * logits).sum(dim=(1, 2))
+
+
+def all_pairs(patches: Tensor, frames: Tensor) -> tuple[Tensor, Tensor]:
+    images = torch.arange(len(patches)).repeat_interleave(len(frames))
+    return images, torch.arange(len(frames)).repeat(len(patches))
+
+
+def plain_score(patches: Tensor, frames: Tensor, scale: Tensor) -> Tensor:
+    patches, frames = functional.normalize(patches, dim=-1), functional.normalize(frames, dim=-1)
+    images, recordings = all_pairs(patches, frames)
+    return pair_scores(patches[images], frames[recordings], scale).view(len(patches), -1)
+
+
+def checkpointed_score(patches: Tensor, frames: Tensor, scale: Tensor) -> Tensor:
+    patches, frames = functional.normalize(patches, dim=-1), functional.normalize(frames, dim=-1)
+    images, recordings = all_pairs(patches, frames)
+    chunks = [
+        checkpoint(pair_scores, patches[i], frames[j], scale, use_reentrant=False)
+        for i, j in zip(images.split(CHUNK_PAIRS), recordings.split(CHUNK_PAIRS), strict=True)
+    ]
+    return torch.cat(chunks).view(len(patches), -1)
+
+
+WAYS: dict[str, Callable[[Tensor, Tensor, Tensor], Tensor]] = {
+    "plain": plain_score,
+    "checkpointed": checkpointed_score,
+    "fusili_score": fusili_score,
+}
+
+
+def make_input(batch: int, n_frames: int) -> tuple[Tensor, Tensor, Tensor]:
+    generator = torch.Generator().manual_seed(0)
+    patches = torch.randn(batch, N_PATCHES, WIDTH, generator=generator).requires_grad_()
+    frames = torch.randn(batch, n_frames, WIDTH, generator=generator).requires_grad_()
+    return patches, frames, torch.tensor(14.3, requires_grad=True)
+
+
+def run(way: str, batch: int, n_frames: int) -> float:
+    """Run forward and backward once; return the seconds that took."""
+    patches, frames, scale = make_input(batch, n_frames)
+    start = time.perf_counter()
+    scores = WAYS[way](patches, frames, scale)
+    functional.cross_entropy(scores, torch.arange(batch)).backward()
+    return time.perf_counter() - start
+
+
+def peak_mb(way: str, batch: int, n_frames: int, threads: int) -> float:
+    """Return the peak resident memory of a fresh process, in MB."""
+    command = [sys.executable, __file__, "--once", way, str(batch), str(n_frames), "--threads", str(threads)]
+    return float(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--large", action="store_true")
+    parser.add_argument("--once", nargs=3, metavar=("WAY", "BATCH", "FRAMES"), help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    torch.set_num_threads(options.threads)
+    torch.set_flush_denormal(True)
+
+    if options.once:
+        way, batch, n_frames = options.once[0], int(options.once[1]), int(options.once[2])
+        if way == "input":
+            make_input(batch, n_frames)
+        else:
+            run(way, batch, n_frames)
+        print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+        return
+
+    print(
+        f"K = {N_ITERATIONS}, N = {N_PATCHES}, d = {WIDTH}, {options.threads} thread(s), torch {torch.__version__}\n"
+    )
+    print("| pairs | M | way | seconds | against checkpointed | peak MB | against plain |")
+    print("| --- | --- | --- | --- | --- | --- | --- |")
+    cases = [(16, 256, list(WAYS)), (32, 64, list(WAYS)), (32, 256, list(WAYS))]
+    if options.large:
+        cases += [(128, 64, ["fusili_score"]), (128, 256, ["fusili_score"])]
+    for batch, n_frames, ways in cases:
+        repeats = options.repeats if len(ways) > 1 else 1
+        turns = [{way: run(way, batch, n_frames) for way in ways} for _ in range(repeats)]
+        seconds = {way: statistics.median(turn[way] for turn in turns) for way in ways}
+        base_mb = peak_mb("input", batch, n_frames, options.threads)
+        memory_mb = {way: peak_mb(way, batch, n_frames, options.threads) - base_mb for way in ways}
+        for way in ways:
+            faster = f"{seconds['checkpointed'] / seconds[way]:.1f}x" if "checkpointed" in ways else "-"
+            share = f"{memory_mb[way] / memory_mb['plain']:.2f}" if "plain" in ways else "-"
+            print(
+                f"| {batch} x {batch} | {n_frames} | {way} | {seconds[way]:.2f} | {faster} |"
+                f" {memory_mb[way]:.0f} | {share} |",
+                flush=True,
+            )
+
+
+if __name__ == "__main__":
+    main()
