@@ -161,7 +161,8 @@ def engrave(score_file: ScoreFile, options: EngravingOptions | None = None) -> E
         Pages and boxes, in page pixels.
     """
     options = options or EngravingOptions()
-    layout = SvgLayout(score_file, px_per_unit=options.px_per_mm / _DRAWING_UNITS_PER_MM)
+    px_per_unit = options.px_per_mm / _DRAWING_UNITS_PER_MM
+    layout = SvgLayout(score_file, px_per_unit, space_px=options.px_per_mm * options.staff_height_mm / 4)
     svgs = []
     for svg in _verovio_pages(score_file, options):
         root = etree.fromstring(svg.encode(), etree.XMLParser(huge_tree=True))

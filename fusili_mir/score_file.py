@@ -1,12 +1,13 @@
 """Reading symbolic score files from strangers, and giving every note in them an id.
 
 MusicXML (plain, or compressed as MXL) and MEI are read into a tree. Notes keep the ids that the file brings,
-when these are unique and safe; the others get new ones. The file itself is never changed: partitura and Verovio
-both read the copy that `ScoreFile.to_bytes` gives, and so agree on which note is which.
+when these are unique and safe; the others get new ones. The file itself is never changed: partitura and
+Verovio both read the copy that `ScoreFile.to_bytes` gives, and so agree on which note is which.
 """
 
 from __future__ import annotations
 
+import codecs
 import io
 import re
 import zipfile
@@ -20,7 +21,7 @@ from lxml import etree
 
 from fusili_mir.errors import InputError
 
-__all__ = ["MAX_SCORE_BYTES", "ScoreFile", "is_safe_id", "read_score_file"]
+__all__ = ["MAX_SCORE_BYTES", "ScoreFile", "is_safe_id", "is_score_file", "read_score_file"]
 
 MAX_SCORE_BYTES = 64 * 2**20
 """Largest score that is read, uncompressed. The longest operas in MusicXML stay under it."""
@@ -37,6 +38,17 @@ _SAFE_ID = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,15}")
 def is_safe_id(note_id: str) -> bool:
     """Say whether an id survives XML, `.match` files and Parangonada's CSV unchanged."""
     return _SAFE_ID.fullmatch(note_id) is not None
+
+
+def is_score_file(filename: str | Path) -> bool:
+    """Say whether a file looks like a symbolic score (XML, or a zip archive) rather than like an image."""
+    try:
+        with Path(filename).open("rb") as file:
+            start = file.read(64)
+    except OSError:
+        return False
+    text = start.removeprefix(codecs.BOM_UTF8).lstrip()
+    return text.startswith((b"<", b"PK", codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
 
 
 @dataclass(frozen=True)
@@ -108,8 +120,12 @@ def read_score_file(filename: str | Path) -> ScoreFile:
             f"{filename}: found XML with root <{tag[:40]}>, expected a score "
             "(<score-partwise> for MusicXML, <mei> in its namespace for MEI)"
         )
-    if next(_notes(root, kind), None) is None:
-        raise InputError(f"{filename}: the score holds no notes, so there is nothing to look for")
+    if not any(_has_pitch(note) for note in _notes(root, kind)):
+        n_unpitched = sum(1 for _ in _notes(root, kind))
+        raise InputError(
+            f"{filename}: no note with a pitch was found ({n_unpitched} unpitched); "
+            "expected a score with at least one"
+        )
     _assign_ids(root, kind)
     return ScoreFile(str(filename), kind, root)
 
@@ -171,14 +187,14 @@ def _parse(data: bytes, filename: Path) -> etree._Element:
             f"{filename}: not well-formed XML, expected MusicXML, MXL or MEI ({error.msg})"
         ) from error
     document_type = root.getroottree().docinfo.internalDTD
-    if document_type is not None and any(True for _ in document_type.iterentities()):
+    if document_type is not None and document_type.entities():
         raise InputError(f"{filename}: declares XML entities, which no score needs; refused")
     return root
 
 
 def _partwise(timewise: etree._Element) -> etree._Element:
     """Turn measures of parts into parts of measures."""
-    partwise = etree.Element("score-partwise", dict(timewise.attrib))
+    partwise = etree.Element("score-partwise", timewise.attrib)
     parts: dict[str, etree._Element] = {}
     for child in timewise:
         if child.tag != "measure":
@@ -188,7 +204,7 @@ def _partwise(timewise: etree._Element) -> etree._Element:
             part_id = part.get("id", "")
             if part_id not in parts:
                 parts[part_id] = etree.Element("part", id=part_id)
-            measure = etree.SubElement(parts[part_id], "measure", dict(child.attrib))
+            measure = etree.SubElement(parts[part_id], "measure", child.attrib)
             measure.extend(list(part))
     partwise.extend(parts.values())
     return partwise
@@ -202,6 +218,11 @@ def _notes(root: etree._Element, kind: str) -> Iterator[etree._Element]:
     if kind == "mei":
         return root.iter("{*}note")
     return (note for note in root.iter("note") if note.find("rest") is None)
+
+
+def _has_pitch(note: etree._Element) -> bool:
+    """Say whether a note has a pitch: percussion often has none."""
+    return note.get("pname") is not None or note.find("pitch") is not None
 
 
 def _measures(root: etree._Element, kind: str) -> list[etree._Element]:

@@ -33,10 +33,13 @@ class SvgLayout:
         What was engraved: only notes and measures whose ids it knows are collected.
     px_per_unit : float
         Page pixels in a drawing unit of the SVG.
+    space_px : float
+        Distance of staff lines that was asked for; stands for staves of one line.
     """
 
-    def __init__(self, score_file: ScoreFile, px_per_unit: float) -> None:
+    def __init__(self, score_file: ScoreFile, px_per_unit: float, space_px: float) -> None:
         self._px_per_unit = px_per_unit
+        self._space_px = space_px
         self._measure_index = {m: i for i, m in enumerate(score_file.measure_ids())}
         self._measure_numbers = score_file.measure_numbers()
         self._note_ids = {str(note.get(score_file.id_attribute)) for note in score_file.notes()}
@@ -83,7 +86,7 @@ class SvgLayout:
                 self._measures.append((index, self._measure_numbers[index], page, system, *box))
         rows = [_joined([lines[number] for _, lines in measures if number in lines]) for number in numbers]
         spaces = [row.space_px for row in rows if row.space_px is not None]
-        space_px = float(np.mean(spaces)) if spaces else float("nan")
+        space_px = float(np.mean(spaces)) if spaces else self._space_px
         for staff, row in enumerate(rows):
             self._staves.append((page, system, staff, *_outer_box([row]), row.space_px or space_px))
         self._systems.append((page, system, len(rows), *_outer_box(rows), space_px))

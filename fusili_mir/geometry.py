@@ -1,0 +1,113 @@
+"""The grids of the two encoders: patch index <-> pixels of the segment, frame index <-> seconds.
+
+Places are continuous: patch 0 covers ``0 <= x < patch_width_px``, frame 0 covers ``0 <= t < frame_sec``. All
+maps take scalars or arrays and are exact inverses of each other: the centre of a cell lies in that cell.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from fusili_mir.errors import InputError
+
+__all__ = ["Float64", "FrameGrid", "Int64", "PatchGrid"]
+
+Float64: TypeAlias = npt.NDArray[np.float64]
+Int64: TypeAlias = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class PatchGrid:
+    """The patches cut from one segment image, in row-major order.
+
+    The encoder's class token is not a patch: patch 0 is the top-left cell. Patches need not be square: a patch
+    of the small model is a column of one staff.
+    """
+
+    rows: int
+    cols: int
+    patch_width_px: float
+    patch_height_px: float
+
+    def __post_init__(self) -> None:
+        if self.rows < 1 or self.cols < 1 or self.patch_width_px <= 0 or self.patch_height_px <= 0:
+            raise InputError(
+                f"a grid of {self.rows}x{self.cols} patches of {self.patch_width_px:g} x "
+                f"{self.patch_height_px:g} pixels; expected at least one patch, with an area"
+            )
+
+    def __len__(self) -> int:
+        return self.rows * self.cols
+
+    @property
+    def width_px(self) -> float:
+        """Width of all columns together, in pixels of the segment."""
+        return self.cols * self.patch_width_px
+
+    @property
+    def height_px(self) -> float:
+        """Height of all rows together, in pixels of the segment."""
+        return self.rows * self.patch_height_px
+
+    def centre(self, patch: npt.ArrayLike) -> tuple[Float64, Float64]:
+        """Return the (x, y) centres of patches, in pixels of the segment."""
+        index = np.asarray(patch, dtype=np.int64)
+        if np.any((index < 0) | (index >= len(self))):
+            wrong = index[(index < 0) | (index >= len(self))].flat[0]
+            raise InputError(
+                f"patch {wrong} is outside the {self.rows}x{self.cols} grid (0..{len(self) - 1}); "
+                "was the class token left in?"
+            )
+        row, col = np.divmod(index, self.cols)
+        return (col + 0.5) * self.patch_width_px, (row + 0.5) * self.patch_height_px
+
+    def index(self, x: npt.ArrayLike, y: npt.ArrayLike) -> Int64:
+        """Return the patches that hold the places (x, y) of the segment; -1 for places outside the grid."""
+        col = np.floor(np.asarray(x, dtype=np.float64) / self.patch_width_px)
+        row = np.floor(np.asarray(y, dtype=np.float64) / self.patch_height_px)
+        inside = (col >= 0) & (col < self.cols) & (row >= 0) & (row < self.rows)
+        return np.where(inside, np.nan_to_num(row * self.cols + col), -1).astype(np.int64)
+
+
+@dataclass(frozen=True)
+class FrameGrid:
+    """The frames of a stretch of audio.
+
+    `frame_sec` is the time from one frame to the next, `start_sec` where frame 0 begins.
+    """
+
+    n_frames: int
+    frame_sec: float
+    start_sec: float = 0.0
+
+    def __post_init__(self) -> None:
+        if self.n_frames < 1 or not self.frame_sec > 0:
+            raise InputError(
+                f"a grid of {self.n_frames} frames of {self.frame_sec:g} s; expected at least one, with a length"
+            )
+
+    def __len__(self) -> int:
+        return self.n_frames
+
+    @property
+    def duration_sec(self) -> float:
+        """Length of all frames together."""
+        return self.n_frames * self.frame_sec
+
+    def centre(self, frame: npt.ArrayLike) -> Float64:
+        """Return the seconds at the middle of frames."""
+        index = np.asarray(frame, dtype=np.int64)
+        if np.any((index < 0) | (index >= self.n_frames)):
+            wrong = index[(index < 0) | (index >= self.n_frames)].flat[0]
+            raise InputError(f"frame {wrong} is outside the audio (0..{self.n_frames - 1})")
+        return np.asarray(self.start_sec + (index + 0.5) * self.frame_sec, dtype=np.float64)
+
+    def index(self, seconds: npt.ArrayLike) -> Int64:
+        """Return the frames that hold the given seconds; -1 for times outside the audio."""
+        frame = np.floor((np.asarray(seconds, dtype=np.float64) - self.start_sec) / self.frame_sec)
+        inside = (frame >= 0) & (frame < self.n_frames)
+        return np.where(inside, np.nan_to_num(frame), -1).astype(np.int64)

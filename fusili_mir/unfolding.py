@@ -1,0 +1,120 @@
+"""Unfolding the repeats of a score without losing track of which note head is played.
+
+partitura names the notes of an unfolded part ``n12-1``, ``n12-2``, and so on; here each keeps, beside that name,
+the id of the head that is printed. Names are never taken apart.
+"""
+
+from __future__ import annotations
+
+import copy
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal, TypeAlias, get_args
+
+import partitura as pt
+from partitura.utils.music import update_note_ids_after_unfolding
+
+from fusili_mir.errors import InputError
+
+__all__ = ["SoundingNote", "Unfold", "UnfoldedScore", "unfold_score"]
+
+Unfold: TypeAlias = Literal["none", "maximal", "minimal"]
+
+
+@dataclass(frozen=True)
+class SoundingNote:
+    """One note as it sounds: a row of partitura's note array.
+
+    Attributes
+    ----------
+    id : str
+        Its id in the (unfolded) score.
+    notated_ids : tuple of str
+        The heads that print it: several when it is tied.
+    """
+
+    id: str
+    notated_ids: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class UnfoldedScore:
+    """A score in the order in which it is played, and what is printed of it.
+
+    Attributes
+    ----------
+    score : partitura.score.Score
+        Its note ids are unique.
+    notes : tuple of SoundingNote
+        All notes, part by part.
+    """
+
+    score: pt.score.Score
+    notes: tuple[SoundingNote, ...]
+
+
+def unfold_score(score: pt.score.Score, unfold: Unfold = "maximal") -> UnfoldedScore:
+    """Write out the repeats of a score.
+
+    Parameters
+    ----------
+    score : partitura.score.Score
+        As notated; it is left unchanged. Its note ids must be unique.
+    unfold : "maximal", "minimal" or "none"
+        Play every repeat (but none again after a da capo or dal segno), play none and take the last of
+        alternative endings, or keep the score as it is notated.
+
+    Returns
+    -------
+    UnfoldedScore
+    """
+    if unfold not in get_args(Unfold):
+        raise InputError(f"unfold is {unfold!r}, expected one of {', '.join(get_args(Unfold))}")
+    parts = []
+    notes: list[SoundingNote] = []
+    for part in score.parts:
+        unfolded = _unfold_part(part, unfold)
+        notated_id = {id(note): str(note.id) for note in unfolded.notes}
+        if unfold != "none":
+            update_note_ids_after_unfolding(unfolded)
+        notes.extend(
+            SoundingNote(str(note.id), tuple(notated_id[id(head)] for head in _tied_heads(note)))
+            for note in unfolded.notes_tied
+        )
+        parts.append(unfolded)
+    result = copy.copy(score)
+    result.parts = parts
+    return UnfoldedScore(result, tuple(notes))
+
+
+def _unfold_part(part: pt.score.Part, unfold: Unfold) -> pt.score.Part:
+    if unfold == "none":
+        return part
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        if unfold == "maximal":
+            unfolded = pt.score.unfold_part_maximal(part, update_ids=False, ignore_leaps=False)
+        else:
+            unfolded = pt.score.unfold_part_minimal(part)
+    _restore_ties(part, unfolded)
+    return unfolded
+
+
+def _restore_ties(part: pt.score.Part, unfolded: pt.score.Part) -> None:
+    """Tie again what partitura cuts where a repeated section or an ending begins."""
+    tied_to = {note.id: note.tie_next.id for note in part.notes if note.tie_next is not None}
+    starting = {(note.id, note.start.t): note for note in unfolded.notes}
+    for note in unfolded.notes:
+        following = starting.get((tied_to.get(note.id), note.end.t))
+        if note.tie_next is None and following is not None and following.tie_prev is None:
+            note.tie_next, following.tie_prev = following, note
+
+
+def _tied_heads(note: pt.score.Note) -> Iterator[pt.score.Note]:
+    """Yield a note and those that it is tied to, in order."""
+    seen: set[int] = set()  # a damaged file may tie in a circle
+    while note is not None and id(note) not in seen:
+        seen.add(id(note))
+        yield note
+        note = note.tie_next
