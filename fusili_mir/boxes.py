@@ -41,8 +41,8 @@ NOTE_DTYPE = np.dtype(
         *_BOX,
     ]
 )
-"""One note head. `id` is the note that sounds (its id in partitura), `notated_id` is the head's own, as in the
-file: a tied note has several heads, a head in a repeated measure sounds several times."""
+"""One note head. `id` is the note that sounds (its id in partitura), `notated_id` is the head's own, as in
+the file: a tied note has several heads, a head in a repeated measure sounds several times."""
 
 MEASURE_DTYPE = np.dtype([("measure", "i4"), ("number", "U16"), ("page", "i4"), ("system", "i4"), *_BOX])
 """One measure: from its left to its right bar line, over all staves. `number` is what the score calls it."""
