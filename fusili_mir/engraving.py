@@ -7,18 +7,16 @@ Verovio measures a page in tenths of a millimetre and draws on it in tenths of t
 
 from __future__ import annotations
 
-import functools
-import threading
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias, get_args
 
-import verovio
 from lxml import etree
 
 from fusili_mir.boxes import BoxArray
 from fusili_mir.errors import InputError
 from fusili_mir.score_file import ScoreFile
 from fusili_mir.svg_layout import SvgLayout
+from fusili_mir.verovio_process import render_svgs
 
 __all__ = ["Engraving", "EngravingOptions", "MusicFont", "engrave"]
 
@@ -164,7 +162,9 @@ def engrave(score_file: ScoreFile, options: EngravingOptions | None = None) -> E
     px_per_unit = options.px_per_mm / _DRAWING_UNITS_PER_MM
     layout = SvgLayout(score_file, px_per_unit, space_px=options.px_per_mm * options.staff_height_mm / 4)
     svgs = []
-    for svg in _verovio_pages(score_file, options):
+    input_from = "xml" if score_file.kind == "musicxml" else "mei"
+    data = score_file.to_bytes().decode()
+    for svg in render_svgs(score_file.filename, data, input_from, options.to_verovio()):
         root = etree.fromstring(svg.encode(), etree.XMLParser(huge_tree=True))
         layout.add_page(root)
         svgs.append(_svg_in_pixels(root, options.px_per_mm))
@@ -172,27 +172,6 @@ def engrave(score_file: ScoreFile, options: EngravingOptions | None = None) -> E
     if not len(notes):
         raise InputError(f"{score_file.filename}: Verovio drew none of its notes, so nothing can be located")
     return Engraving(tuple(svgs), notes, layout.measures(), layout.systems(), layout.staves())
-
-
-_TOOLKIT_LOCK = threading.Lock()
-
-
-@functools.cache
-def _toolkit() -> verovio.toolkit:
-    """Make the one toolkit of this process: Verovio is slow to start and not safe to run in two threads."""
-    verovio.enableLog(verovio.LOG_OFF)
-    return verovio.toolkit()
-
-
-def _verovio_pages(score_file: ScoreFile, options: EngravingOptions) -> list[str]:
-    with _TOOLKIT_LOCK:
-        toolkit = _toolkit()
-        toolkit.resetOptions()
-        toolkit.setInputFrom("xml" if score_file.kind == "musicxml" else "mei")
-        toolkit.setOptions(options.to_verovio())
-        if not toolkit.loadData(score_file.to_bytes().decode()):
-            raise InputError(f"{score_file.filename}: Verovio cannot engrave it; is it a complete score?")
-        return [toolkit.renderToSVG(page + 1) for page in range(toolkit.getPageCount())]
 
 
 def _svg_in_pixels(root: etree._Element, px_per_mm: float) -> str:

@@ -189,16 +189,11 @@ def _open_image(filename: Path) -> Image.Image:
 
 def _open_pdf(filename: Path) -> pypdfium2.PdfDocument:
     try:
-        document = pypdfium2.PdfDocument(filename)
+        return pypdfium2.PdfDocument(filename)
     except pypdfium2.PdfiumError as error:
-        reason = (
-            "it is encrypted; save a copy without a password" if "assword" in str(error) else "it is damaged"
-        )
-        raise InputError(f"{filename}: the PDF cannot be opened, {reason}") from error
-    if len(document) == 0:
-        document.close()
-        raise InputError(f"{filename}: the PDF has no pages")
-    return document
+        if b"/Encrypt" in filename.read_bytes():
+            raise InputError(f"{filename}: the PDF is encrypted; save a copy without a password") from error
+        raise InputError(f"{filename}: the PDF is damaged or has no pages") from error
 
 
 def _check_size(filename: Path, width_px: int, height_px: int) -> None:

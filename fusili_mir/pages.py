@@ -127,6 +127,10 @@ def render_pages(
         for head in note.notated_ids
         if head in row_of_head
     ]
+    if not played:
+        raise InputError(
+            f"{score_file.filename}: partitura found none of the engraved notes; is a part not listed?"
+        )
     played.sort(key=lambda id_and_row: id_and_row[1])
     notes = engraving.notes[[row for _, row in played]]
     notes["id"] = [note_id for note_id, _ in played]
@@ -228,19 +232,23 @@ def open_pages(
 
 
 def _load_with_partitura(score_file: ScoreFile) -> pt.score.Score:
-    """Read score time from the same copy of the file that Verovio engraves."""
+    """Read score time from the same copy of the file that Verovio engraves, and make sure that it can be used."""
     try:
         if score_file.kind == "musicxml":
-            return pt.load_musicxml(io.BytesIO(score_file.to_bytes()), quiet=True)
-        with tempfile.TemporaryDirectory() as folder:
-            copy = Path(folder) / "score.mei"
-            copy.write_bytes(score_file.to_bytes())
-            return pt.load_mei(copy, quiet=True)
+            score = pt.load_musicxml(io.BytesIO(score_file.to_bytes()), quiet=True)
+        else:
+            with tempfile.TemporaryDirectory() as folder:
+                copy = Path(folder) / "score.mei"
+                copy.write_bytes(score_file.to_bytes())
+                score = pt.load_mei(copy, quiet=True)
+        for part in score.parts:
+            part.note_array()
     except Exception as error:  # partitura raises whatever its parsing trips over
         raise InputError(
             f"{score_file.filename}: partitura cannot read it ({type(error).__name__}: {error}); "
             "is it a complete score?"
         ) from error
+    return score
 
 
 def _count(number: int, noun: str) -> str:

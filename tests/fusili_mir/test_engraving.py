@@ -4,12 +4,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from example_scores import VOLTAS, measure, melody, note, piano, score, song
 
 from fusili_mir.engraving import EngravingOptions, engrave
 from fusili_mir.errors import InputError
 from fusili_mir.raster import page_size_px, rasterise
 from fusili_mir.score_file import ScoreFile, read_score_file
-from tests.musicxml import VOLTAS, measure, melody, note, piano, score, song
 
 FONTS = ["Leipzig", "Bravura", "Gootville", "Leland", "Petaluma"]
 
@@ -53,9 +53,7 @@ def test_staff_boxes_run_from_the_top_line_to_the_bottom_line_of_the_raster(read
 
 
 @pytest.mark.parametrize(("content", "n_staves"), [(melody(4), 1), (piano(4), 2), (song(4), 3)])
-def test_a_system_is_the_union_of_its_staves_and_is_tiled_by_its_measures(
-    read, content, n_staves
-) -> None:
+def test_a_system_is_the_union_of_its_staves_and_is_tiled_by_its_measures(read, content, n_staves) -> None:
     engraving = engrave(read(content))
     (system,) = engraving.systems
     assert system["n_staves"] == n_staves == len(engraving.staves)
@@ -110,7 +108,12 @@ def test_a_pick_up_measure_keeps_its_number(read) -> None:
 def test_measures_hidden_in_a_multi_measure_rest_share_its_box(read) -> None:
     rest = "<note><rest measure='yes'/><duration>4</duration><voice>1</voice></note>"
     multi = "<attributes><measure-style><multiple-rest>3</multiple-rest></measure-style></attributes>"
-    bars = [measure(note("C5", "half"), 1, True), measure(multi + rest, 2), measure(rest, 3), measure(rest, 4)]
+    bars = [
+        measure(note("C5", "half"), 1, True),
+        measure(multi + rest, 2),
+        measure(rest, 3),
+        measure(rest, 4),
+    ]
     measures = engrave(read(score([*bars, measure(note("D5", "half"), 5)]))).measures
     assert measures["measure"].tolist() == [0, 1, 2, 3, 4]
     assert measures["number"].tolist() == ["1", "2", "3", "4", "5"]
@@ -144,7 +147,9 @@ def test_without_breaks_there_is_one_system(read) -> None:
 def test_dpi_and_staff_space_are_two_ways_to_say_the_same(read) -> None:
     score_file = read(melody(2))
     by_space = engrave(score_file, EngravingOptions(staff_height_mm=8, staff_space_px=10))
-    by_dpi = engrave(score_file, EngravingOptions(staff_height_mm=8, dpi=127))  # 5 px a millimetre, 2 mm a space
+    by_dpi = engrave(
+        score_file, EngravingOptions(staff_height_mm=8, dpi=127)
+    )  # 5 px a millimetre, 2 mm a space
     assert by_space.svgs == by_dpi.svgs
     assert page_size_px(by_dpi.svgs[0]) == (1050, 1485)
 

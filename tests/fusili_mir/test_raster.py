@@ -4,12 +4,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from example_scores import song
 
 from fusili_mir.engraving import EngravingOptions, engrave
 from fusili_mir.errors import InputError
 from fusili_mir.raster import rasterise
 from fusili_mir.score_file import read_score_file
-from tests.musicxml import song
 
 
 def page(tmp_path: Path) -> str:

@@ -4,11 +4,11 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from example_scores import measure, melody, note, score
 from lxml import etree
 
 from fusili_mir.errors import InputError
 from fusili_mir.score_file import ScoreFile, is_safe_id, is_score_file, read_score_file
-from tests.musicxml import measure, melody, note, score
 
 CONTAINER = '<container><rootfiles><rootfile full-path="{}"/></rootfiles></container>'
 MEI = (
@@ -41,7 +41,9 @@ def test_notes_without_ids_are_numbered_in_the_order_of_the_file(tmp_path: Path)
 
 
 def test_unique_safe_ids_are_kept_and_new_ones_go_around_them(tmp_path: Path) -> None:
-    bar = measure(note("C5", note_id="n2") + note("D5") + note("E5") + note("F5", note_id="theme.1"), first=True)
+    bar = measure(
+        note("C5", note_id="n2") + note("D5") + note("E5") + note("F5", note_id="theme.1"), first=True
+    )
     assert ids(read(tmp_path, score([bar]))) == ["n2", "n1", "n3", "theme.1"]
 
 
@@ -87,7 +89,9 @@ def test_utf_16_is_read(tmp_path: Path) -> None:
 
 
 def test_a_timewise_score_is_turned_into_parts(tmp_path: Path) -> None:
-    partwise = etree.fromstring(score([measure(note("C5"), 1, True)], [measure(note("E5"), 1, True)]).encode())
+    partwise = etree.fromstring(
+        score([measure(note("C5"), 1, True)], [measure(note("E5"), 1, True)]).encode()
+    )
     timewise = etree.Element("score-timewise")
     timewise.append(partwise[0])
     bar = etree.SubElement(timewise, "measure", number="1")

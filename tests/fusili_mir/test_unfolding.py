@@ -4,11 +4,11 @@ import io
 
 import partitura as pt
 import pytest
+from example_scores import VOLTAS
 
 from fusili_mir.errors import InputError
 from fusili_mir.score_file import read_score_file
 from fusili_mir.unfolding import unfold_score
-from tests.musicxml import VOLTAS
 
 
 @pytest.fixture

@@ -29,7 +29,11 @@ def note(pitch: str, kind: str = "quarter", extra: str = "", note_id: str = "", 
         + ("" if grace else f"<duration>{divisions}</duration>")
         + "".join(f"<tie type='{kind}'/>" for kind in tied)
         + f"<voice>{staff}</voice><type>{kind}</type><staff>{staff}</staff>"
-        + ("<notations>" + "".join(f"<tied type='{kind}'/>" for kind in tied) + "</notations>" if tied else "")
+        + (
+            "<notations>" + "".join(f"<tied type='{kind}'/>" for kind in tied) + "</notations>"
+            if tied
+            else ""
+        )
         + "</note>"
     )
 
@@ -56,7 +60,8 @@ def score(*parts: Sequence[str]) -> str:
 def melody(n_measures: int = 4) -> str:
     """One staff of quarter notes: C5 D5 | E5 F5 | C5 D5 | ..."""
     bars = [
-        measure(note("CE"[i % 2] + "5") + note("DF"[i % 2] + "5"), i + 1, first=i == 0) for i in range(n_measures)
+        measure(note("CE"[i % 2] + "5") + note("DF"[i % 2] + "5"), i + 1, first=i == 0)
+        for i in range(n_measures)
     ]
     return score(bars)
 
