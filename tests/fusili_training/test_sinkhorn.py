@@ -1,6 +1,7 @@
 """The FuSiLi score against a plain implementation that follows the definition pair by pair."""
 
 import math
+from typing import Any
 
 import pytest
 import torch
@@ -9,6 +10,7 @@ from torch.nn import functional
 
 from fusili_mir.errors import InputError
 from fusili_training.sinkhorn import fusili_score
+from fusili_training.soft_alignment import Potentials, scale_plan
 
 
 def slow_score(
@@ -67,7 +69,7 @@ def test_the_gradient_is_exact_through_all_iterations(n_iterations: int, masked:
 
 
 def test_one_iteration_by_hand() -> None:
-    # One patch, two frames with cosines 1 and 0: whatever the row step does, each column holds 1/2 in the end.
+    # One patch, two frames with cosines 1 and 0: whatever the row step does, each column ends up with 1/2.
     patches, frames = torch.tensor([[[1.0, 0.0]]]), torch.tensor([[[2.0, 0.0], [0.0, 5.0]]])
     assert fusili_score(patches, frames, torch.tensor(8.0), n_iterations=1).item() == pytest.approx(4.0)
 
@@ -102,7 +104,7 @@ def test_float32_stays_within_1e_5_of_float64(scale: float) -> None:
         assert (single - double).norm() < 1e-4 * double.norm()
 
 
-def test_potentials_out_of_range_fall_back_to_the_log_domain() -> None:
+def test_a_very_high_scale_stays_finite_and_right() -> None:
     generator = torch.Generator().manual_seed(2)
     patches = torch.randn(2, 6, 4, generator=generator)
     frames = torch.randn(2, 9, 4, generator=generator)
@@ -112,8 +114,25 @@ def test_potentials_out_of_range_fall_back_to_the_log_domain() -> None:
         value = score(x, y, torch.tensor(3000.0, dtype=dtype))
         results.append([t.detach().double() for t in (value, *torch.autograd.grad(value.sum(), (x, y)))])
     for found, expected in zip(*results, strict=True):
-        assert found.isfinite().all()
         assert (found - expected).norm() < 1e-3 * expected.norm()
+
+
+def test_a_pair_out_of_the_number_range_is_computed_in_the_log_domain(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def overflowing(*arguments: Any) -> tuple[Potentials, Tensor]:
+        potentials, scores = scale_plan(*arguments)
+        potentials.u[1] = scores[1] = torch.inf
+        potentials.in_range[1] = False
+        return potentials, scores
+
+    inputs = batch()
+    expected = slow_score(*inputs, PATCH_MASK, FRAME_MASK)
+    expected_gradients = torch.autograd.grad(expected.prod(), inputs)
+    monkeypatch.setattr("fusili_training.sinkhorn.scale_plan", overflowing)
+    found = fusili_score(*inputs, PATCH_MASK, FRAME_MASK, pairs_per_tile=2)
+    torch.testing.assert_close(found, expected)
+    torch.testing.assert_close(torch.autograd.grad(found.prod(), inputs), expected_gradients)
 
 
 def test_repeated_frames_leave_the_score_unchanged() -> None:

@@ -1,0 +1,22 @@
+"""The encoders, behind one interface: an image tower and an audio tower, and where their tokens lie."""
+
+from fusili_training.backbones.catalogue import BACKBONES, build_backbone
+from fusili_training.backbones.interface import (
+    AudioGeometry,
+    AudioTower,
+    Backbone,
+    ImageGeometry,
+    ImageTower,
+    Tokens,
+)
+
+__all__ = [
+    "BACKBONES",
+    "AudioGeometry",
+    "AudioTower",
+    "Backbone",
+    "ImageGeometry",
+    "ImageTower",
+    "Tokens",
+    "build_backbone",
+]

@@ -1,0 +1,131 @@
+"""The audio front end of the small backbone: a log-frequency spectrum, by matrix products only.
+
+Low bands need long windows to be told apart, high bands short ones to keep onsets sharp: bands below
+`CROSSOVER_HZ` come from windows of some 240 ms, the others from windows of 80 ms. A frame is the middle of its
+windows. Everything is a fixed linear map, a magnitude and a logarithm, so that it exports to ONNX inside the
+graph and is equally fast there.
+"""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from fusili_mir.errors import InputError
+
+__all__ = ["LogFrequencyFilterBank"]
+
+CROSSOVER_HZ = 500.0
+_LONG_WINDOW_SEC = 0.240
+_SHORT_WINDOW_SEC = 0.080
+_GAIN = 30.0  # log(1 + gain * amplitude): quiet notes stay visible, silence is 0
+
+
+class LogFrequencyFilterBank(nn.Module):
+    """Waveforms -> log(1 + 30 |S|) on bands of equal musical width.
+
+    Parameters
+    ----------
+    sample_rate_hz : int
+        Of the waveforms.
+    hop_samples : int
+        From one frame to the next; an even number.
+    bands_per_octave : int
+        24: two a semitone.
+    lowest_hz, highest_hz : float
+        Centre of the lowest band, and the limit of the highest one.
+    """
+
+    def __init__(
+        self,
+        sample_rate_hz: int = 16_000,
+        hop_samples: int = 640,
+        bands_per_octave: int = 24,
+        lowest_hz: float = 32.7,
+        highest_hz: float = 5_000.0,
+    ) -> None:
+        super().__init__()
+        if hop_samples < 2 or hop_samples % 2:
+            raise InputError(f"a hop of {hop_samples} samples; expected an even number of samples")
+        if not 0 < lowest_hz < CROSSOVER_HZ < highest_hz <= sample_rate_hz / 2:
+            raise InputError(
+                f"bands from {lowest_hz:g} to {highest_hz:g} Hz at {sample_rate_hz} Hz;"
+                f" expected them to hold {CROSSOVER_HZ:g} Hz and to end below half the sample rate"
+            )
+        n_bands = math.floor(bands_per_octave * math.log2(highest_hz / lowest_hz)) + 1
+        centres_hz = lowest_hz * 2 ** (torch.arange(n_bands, dtype=torch.float64) / bands_per_octave)
+        low = centres_hz < CROSSOVER_HZ
+        self.n_bands = n_bands
+        self.hop_samples = hop_samples
+        self.low = _Spectrum(sample_rate_hz, hop_samples, _LONG_WINDOW_SEC, centres_hz[low], bands_per_octave)
+        self.high = _Spectrum(
+            sample_rate_hz, hop_samples, _SHORT_WINDOW_SEC, centres_hz[~low], bands_per_octave
+        )
+
+    def forward(self, waveforms: Tensor) -> Tensor:
+        """Return the spectrum [shape=(B, n_frames, n_bands)] of waveforms [shape=(B, n_samples)].
+
+        Frame m is samples ``m * hop`` to ``(m + 1) * hop``; a rest that fills no frame is left out.
+        """
+        amplitudes = torch.cat([self.low(waveforms), self.high(waveforms)], dim=2)
+        return torch.log1p(_GAIN * amplitudes)
+
+
+class _Spectrum(nn.Module):
+    """The amplitudes of some bands, all from windows of one length."""
+
+    cosines: Tensor
+    sines: Tensor
+    filters: Tensor
+
+    def __init__(
+        self,
+        sample_rate_hz: int,
+        hop_samples: int,
+        window_sec: float,
+        centres_hz: Tensor,
+        bands_per_octave: int,
+    ) -> None:
+        super().__init__()
+        self.hop_samples = hop_samples
+        self.n_hops = max(2, round(window_sec * sample_rate_hz / hop_samples))
+        length = self.n_hops * hop_samples
+        bin_hz = sample_rate_hz / length
+        spacing_hz = centres_hz * (2 ** (1 / bands_per_octave) - 1)
+        reach_hz = spacing_hz.clamp_min(bin_hz)  # a band narrower than a bin still holds one
+        first, last = (
+            int((centres_hz[0] - reach_hz[0]) / bin_hz),
+            math.ceil((centres_hz[-1] + reach_hz[-1]) / bin_hz),
+        )
+        bins_hz = torch.arange(max(1, first), last + 1, dtype=torch.float64) * bin_hz
+        filters = (1 - (bins_hz[:, None] - centres_hz).abs() / reach_hz).clamp_min(0)  # (bins, bands)
+
+        # Samples lie at +-1/2, +-3/2, ... around the middle: cosines are even there and sines are odd, so that
+        # half a window, folded, is enough for each.
+        offsets = torch.arange(length // 2, dtype=torch.float64) + 0.5
+        window = 0.5 + 0.5 * torch.cos(2 * math.pi * offsets / length)  # Hann, from the middle outwards
+        phases = 2 * math.pi * offsets[:, None] * bins_hz / sample_rate_hz
+        gain = 2 / (2 * window.sum())  # a sine of amplitude 1 gives 1
+        for name, values in (
+            ("cosines", gain * window[:, None] * phases.cos()),
+            ("sines", gain * window[:, None] * phases.sin()),
+            ("filters", filters),
+        ):
+            self.register_buffer(name, values.float(), persistent=False)
+
+    def forward(self, waveforms: Tensor) -> Tensor:
+        hop = self.hop_samples
+        batch, n_frames = waveforms.shape[0], waveforms.shape[1] // hop
+        margin = (self.n_hops - 1) * hop // 2
+        padded = functional.pad(waveforms[:, : n_frames * hop], (margin, margin))
+        hops = padded.reshape(batch, n_frames + self.n_hops - 1, hop)
+        windows = torch.cat([hops[:, shift : shift + n_frames] for shift in range(self.n_hops)], dim=2)
+        half = self.n_hops * hop // 2
+        after, before = windows[:, :, half:], windows[:, :, :half].flip(2)
+        real, imaginary = (after + before) @ self.cosines, (after - before) @ self.sines
+        # The small number keeps the root away from 0, where it has no gradient.
+        amplitudes = (real.square() + imaginary.square() + 1e-12).sqrt()
+        return amplitudes @ self.filters

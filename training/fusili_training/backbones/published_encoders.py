@@ -1,0 +1,86 @@
+"""Importing the two published encoders, on the packages as they are.
+
+`open_clip` needs torchvision, whose import fails when its compiled operators do not fit the installed torch.
+Of `laion_clap` only ``clap_module/htsat.py`` is imported, under a parent package of our own: importing
+`laion_clap` itself fetches tokenizers from the network and changes `sys.path`.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import sys
+import types
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from fusili_mir.errors import MissingExtraError
+
+__all__ = ["import_htsat", "import_open_clip"]
+
+_HTSAT_PARENT = "_fusili_training_clap_module"
+_OPERATORS: list[torch.library.Library] = []  # a library that is collected takes its operators with it
+
+
+def import_open_clip() -> Any:
+    """Return the module `open_clip`."""
+    _import_torchvision()
+    try:
+        return importlib.import_module("open_clip")
+    except ModuleNotFoundError as error:
+        raise _missing("open_clip_torch") from error
+
+
+def import_htsat() -> Any:
+    """Return LAION-CLAP's module `htsat`, its `window_reverse` replaced by one that exports rightly."""
+    if f"{_HTSAT_PARENT}.htsat" in sys.modules:
+        return sys.modules[f"{_HTSAT_PARENT}.htsat"]
+    spec = importlib.util.find_spec("laion_clap")
+    if spec is None or spec.origin is None:
+        raise _missing("laion_clap")
+    _import_torchvision()
+    parent = types.ModuleType(_HTSAT_PARENT)
+    parent.__path__ = [str(Path(spec.origin).parent / "clap_module")]
+    sys.modules[_HTSAT_PARENT] = parent
+    htsat: Any = importlib.import_module(f"{_HTSAT_PARENT}.htsat")
+    htsat.window_reverse = window_reverse
+    return htsat
+
+
+def window_reverse(windows: Tensor, window_size: int, height: int, width: int) -> Tensor:
+    """Put windows [shape=(B * n_windows, w, w, C)] together again [shape=(B, height, width, C)].
+
+    The published function computes B as a Python number, which becomes a constant of an exported graph.
+    """
+    channels = windows.shape[-1]
+    windows = windows.reshape(
+        -1, height // window_size, width // window_size, window_size, window_size, channels
+    )
+    return windows.permute(0, 1, 3, 2, 4, 5).reshape(-1, height, width, channels)
+
+
+def _import_torchvision() -> None:
+    try:
+        importlib.import_module("torchvision")
+    except ModuleNotFoundError as error:
+        raise _missing("torchvision") from error
+    except RuntimeError as error:
+        if "torchvision::nms" not in str(error):
+            raise
+        operators = torch.library.Library("torchvision", "DEF")  # type: ignore[no-untyped-call]
+        for name in ("nms", "qnms"):
+            schema = f"{name}(Tensor dets, Tensor scores, float iou_threshold) -> Tensor"
+            operators.define(schema)  # type: ignore[no-untyped-call]
+        _OPERATORS.append(operators)
+        for name in [name for name in sys.modules if name.split(".")[0] == "torchvision"]:
+            del sys.modules[name]
+        importlib.import_module("torchvision")
+
+
+def _missing(package: str) -> MissingExtraError:
+    return MissingExtraError(
+        f"the clip-clap backbone needs the package {package}; install fusili-mir[export] or fusili-mir[train]"
+    )

@@ -1,0 +1,243 @@
+"""The small backbone: trained from scratch, for staff strips and laptop CPUs.
+
+An image is the staves of one system, each a strip in which the five lines lie at fixed rows, so that height is
+pitch. Each staff is encoded by itself, column by column; the columns of all staves are fused into one row of
+patches. A recording is a log-frequency spectrum with its bands as channels. Both towers are convolutional along
+their axis and take any width, any number of staves and any length. Padding is blank paper on the right, blank
+staves below and zeros at the end; the tokens of an item do not depend on how much of it there is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from fusili_mir.errors import InputError
+from fusili_training.backbones.filter_bank import LogFrequencyFilterBank
+from fusili_training.backbones.interface import (
+    AudioGeometry,
+    AudioTower,
+    Backbone,
+    ImageGeometry,
+    ImageTower,
+    Tokens,
+)
+from fusili_training.backbones.sequence_layers import ConvolutionBlock, LeftContext, trailing_mask
+
+__all__ = ["FrameTower", "SmallOptions", "StaffTower", "build_small"]
+
+_COLUMN_PX = 4
+_VERTICAL_STRIDE = 16
+
+
+@dataclass(frozen=True)
+class SmallOptions:
+    """Sizes of the small backbone.
+
+    Attributes
+    ----------
+    width : int
+        Features of a token, on both sides.
+    embedding_dim : int
+        d of the global embeddings.
+    stem_channels : tuple of int
+        Channels of the four convolutions that reduce a strip to columns.
+    staff_space_px : int
+        Distance of the staff lines in a strip.
+    strip_spaces : int
+        Height of a strip in staff spaces: 4 for the staff, the rest for ledger lines, half above, half below.
+    sample_rate_hz : int
+        Of the waveform.
+    hop_ms : int
+        From one frame to the next.
+    image_dilations, system_dilations, audio_dilations : tuple of int
+        One block each: on the columns of a staff, on the fused columns, on the frames.
+    """
+
+    width: int = 192
+    embedding_dim: int = 128
+    stem_channels: tuple[int, int, int, int] = (8, 32, 48, 64)
+    staff_space_px: int = 8
+    strip_spaces: int = 16
+    sample_rate_hz: int = 16_000
+    hop_ms: int = 40
+    image_dilations: tuple[int, ...] = (1, 2)
+    system_dilations: tuple[int, ...] = (1, 2)
+    audio_dilations: tuple[int, ...] = (1, 2, 1, 2)
+
+    @property
+    def strip_px(self) -> int:
+        """Height of a strip."""
+        return self.staff_space_px * self.strip_spaces
+
+
+def build_small(options: SmallOptions) -> Backbone:
+    """Build both towers with random weights."""
+    return Backbone("small", StaffTower(options), FrameTower(options))
+
+
+class _GlobalHead(nn.Sequential):
+    """Features -> global embedding."""
+
+    def __init__(self, width: int, embedding_dim: int) -> None:
+        super().__init__(
+            nn.Linear(width, width), nn.GELU(approximate="tanh"), nn.Linear(width, embedding_dim)
+        )
+
+
+def _masked_mean(features: Tensor, mask: Tensor) -> Tensor:
+    """Average features [shape=(B, L, width)] where `mask` [shape=(B, L, 1)] is 1 [shape=(B, 1, width)]."""
+    return (features * mask).sum(dim=1, keepdim=True) / mask.sum(dim=1, keepdim=True)
+
+
+class StaffTower(ImageTower):
+    """Staff strips [shape=(B, S, height, width)] -> one token for every 4 pixels of width."""
+
+    def __init__(self, options: SmallOptions) -> None:
+        super().__init__()
+        if options.strip_px % _VERTICAL_STRIDE:
+            raise InputError(
+                f"strips of {options.strip_px} px ({options.strip_spaces} spaces of {options.staff_space_px} px);"
+                f" expected a multiple of {_VERTICAL_STRIDE} px"
+            )
+        self.width, self.embedding_dim = options.width, options.embedding_dim
+        self.geometry = ImageGeometry(
+            height_px=options.strip_px,
+            width_px=None,
+            patch_width_px=_COLUMN_PX,
+            patch_height_px=options.strip_px,
+            max_strips=None,
+            staff_space_px=options.staff_space_px,
+        )
+        first, second, third, fourth = options.stem_channels
+        self.stem = nn.ModuleList(
+            [
+                _StemLayer(1, first, kernel_size=4, stride=(2, 2)),
+                _StemLayer(first, second, kernel_size=4, stride=(2, 2)),
+                _StemLayer(second, third, kernel_size=3, stride=(2, 1)),
+                _StemLayer(third, fourth, kernel_size=3, stride=(2, 1)),
+            ]
+        )
+        rows = options.strip_px // _VERTICAL_STRIDE
+        self.height = nn.Linear(rows * fourth, options.width)  # the row is the pitch: never pooled
+        self.context = LeftContext(options.width)
+        self.staff_blocks = nn.ModuleList(
+            ConvolutionBlock(options.width, dilation=d) for d in options.image_dilations
+        )
+        self.fuse = nn.Linear(2 * options.width, options.width)
+        self.system_blocks = nn.ModuleList(
+            ConvolutionBlock(options.width, dilation=d) for d in options.system_dilations
+        )
+        self.norm = nn.LayerNorm(options.width)
+        self.global_head = _GlobalHead(options.width, options.embedding_dim)
+
+    def forward(self, inputs: Tensor) -> Tokens:
+        """Encode staff strips; the mask is false for columns after the last ink."""
+        self.geometry.check(inputs)
+        batch, n_staves = inputs.shape[:2]
+        n_columns = inputs.shape[3] // _COLUMN_PX
+        ink = 1 - inputs[..., : n_columns * _COLUMN_PX]
+        inked = (
+            (ink > 0).any(dim=2).reshape(batch, n_staves, n_columns, _COLUMN_PX).any(dim=3)
+        )  # (B, S, columns)
+        mask = trailing_mask(inked.any(dim=1))  # (B, columns)
+        is_staff = torch.cat([torch.ones_like(inked[:, :1, 0]), inked[:, 1:].any(dim=2)], dim=1)  # (B, S)
+
+        valid = mask.to(ink.dtype)[:, :, None]  # (B, columns, 1)
+        staff_valid = valid[:, None].expand(-1, n_staves, -1, -1).flatten(0, 1)  # (B * S, columns, 1)
+        columns = self._encode_columns(ink.flatten(0, 1)[:, None], staff_valid)
+        columns = self.context(columns, staff_valid)
+        for block in self.staff_blocks:
+            columns = block(columns, staff_valid)
+        staves = columns.reshape(batch, n_staves, n_columns, -1)  # (B, S, columns, width)
+        fused = self._fuse_staves(staves, is_staff[:, :, None, None])
+        for block in self.system_blocks:
+            fused = block(fused, valid)
+        tokens = self.norm(fused)
+        return Tokens(tokens, _masked_mean(tokens, valid), mask=mask)
+
+    def _encode_columns(self, ink: Tensor, valid: Tensor) -> Tensor:
+        """Return columns [shape=(B * S, columns, width)] of ink [shape=(B * S, 1, height, width_px)]."""
+        column_mask = valid[:, None, None, :, 0]
+        features = self.stem[0](ink, column_mask.repeat_interleave(2, dim=3))
+        for layer in self.stem[1:]:
+            features = layer(features, column_mask)
+        encoded: Tensor = self.height(features.permute(0, 3, 2, 1).flatten(2))
+        return encoded
+
+    def _fuse_staves(self, staves: Tensor, is_staff: Tensor) -> Tensor:
+        """Return the columns of a system [shape=(B, columns, width)] from those of its staves."""
+        strongest = staves.masked_fill(~is_staff, -1e4).amax(dim=1)
+        total = (staves * is_staff).sum(dim=1)
+        fused: Tensor = self.fuse(torch.cat([strongest, total], dim=2))
+        return fused
+
+    def project_global(self, features: Tensor) -> Tensor:
+        """Apply the global head."""
+        projected: Tensor = self.global_head(features)
+        return projected
+
+    def global_head_parameters(self) -> Iterator[nn.Parameter]:
+        """Yield the global head."""
+        return self.global_head.parameters()
+
+
+class _StemLayer(nn.Module):
+    """A convolution that shifts to neither side: even kernels where the stride is 2, odd ones where it is 1."""
+
+    def __init__(self, n_in: int, n_out: int, kernel_size: int, stride: tuple[int, int]) -> None:
+        super().__init__()
+        self.convolution = nn.Conv2d(n_in, n_out, kernel_size, stride=stride, padding=1, bias=False)
+        self.norm = nn.BatchNorm2d(n_out)
+        self.to(memory_format=torch.channels_last)  # type: ignore[call-overload]  # faster on a CPU
+
+    def forward(self, features: Tensor, mask: Tensor) -> Tensor:
+        """Return features [shape=(B, n_out, ...)], 0 where `mask` [shape=(B, 1, 1, columns)] is 0."""
+        features = features.contiguous(memory_format=torch.channels_last)
+        return functional.relu(self.norm(self.convolution(features)).mul_(mask), inplace=True)
+
+
+class FrameTower(AudioTower):
+    """Waveforms [shape=(B, n_samples)] -> one token for every hop."""
+
+    def __init__(self, options: SmallOptions) -> None:
+        super().__init__()
+        hop_samples = options.sample_rate_hz * options.hop_ms // 1000
+        self.width, self.embedding_dim = options.width, options.embedding_dim
+        self.geometry = AudioGeometry(options.sample_rate_hz, hop_samples)
+        self.filter_bank = LogFrequencyFilterBank(options.sample_rate_hz, hop_samples)
+        self.input = nn.Conv1d(self.filter_bank.n_bands, options.width, kernel_size=3, padding=1)
+        self.blocks = nn.ModuleList(
+            ConvolutionBlock(options.width, dilation=d) for d in options.audio_dilations
+        )
+        self.norm = nn.LayerNorm(options.width)
+        self.global_head = _GlobalHead(options.width, options.embedding_dim)
+
+    def forward(self, inputs: Tensor) -> Tokens:
+        """Encode waveforms; the mask is false for frames after the last sample that is not 0."""
+        self.geometry.check(inputs)
+        hop = self.geometry.frame_samples
+        n_frames = inputs.shape[1] // hop
+        sounding = (inputs[:, : n_frames * hop] != 0).reshape(-1, n_frames, hop).any(dim=2)
+        mask = trailing_mask(sounding)  # (B, frames)
+        valid = mask.to(inputs.dtype)[:, :, None]
+
+        spectrum = self.filter_bank(inputs) * valid
+        frames = self.input(spectrum.transpose(1, 2)).transpose(1, 2)
+        for block in self.blocks:
+            frames = block(frames, valid)
+        tokens = self.norm(frames)
+        return Tokens(tokens, _masked_mean(tokens, valid), mask=mask)
+
+    def project_global(self, features: Tensor) -> Tensor:
+        """Apply the global head."""
+        projected: Tensor = self.global_head(features)
+        return projected
+
+    def global_head_parameters(self) -> Iterator[nn.Parameter]:
+        """Yield the global head."""
+        return self.global_head.parameters()

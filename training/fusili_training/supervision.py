@@ -1,0 +1,159 @@
+"""Local supervision: what the renderer's truth adds to the contrastive loss.
+
+The renderer knows which note head lies where and when its note sounds. From that come a dense target, which
+patch belongs to which frame, and targets for the pitches that lie in a patch and sound in a frame. The heads
+that predict pitches are part of training only.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from fusili_mir.errors import InputError
+
+__all__ = ["LOWEST_PITCH", "N_PITCHES", "NoteHeads", "NoteTargets", "alignment_loss"]
+
+LOWEST_PITCH = 21  # MIDI pitch of index 0: the lowest key of a piano
+N_PITCHES = 88
+
+
+def alignment_loss(
+    patches: Tensor,
+    frames: Tensor,
+    scale: Tensor,
+    targets: Tensor,
+    patch_mask: Tensor | None = None,
+    frame_mask: Tensor | None = None,
+) -> Tensor:
+    """Return the cross-entropy of the similarity matrix of each pair against its true alignment, both ways.
+
+    Parameters
+    ----------
+    patches : Tensor [shape=(B, N, d)]
+        L2-normalised patch embeddings.
+    frames : Tensor [shape=(B, M, d)]
+        L2-normalised frame embeddings of the same pairs.
+    scale : Tensor [shape=()]
+        Inverse temperature.
+    targets : Tensor [shape=(B, N, M)]
+        How much a patch belongs to a frame, at least 0. Rows and columns without any weight are not scored.
+    patch_mask, frame_mask : Tensor of bool [shape=(B, N), (B, M)], optional
+        True where there is no padding.
+
+    Returns
+    -------
+    Tensor [shape=()]
+        Mean of the frame-to-patch and the patch-to-frame cross-entropies; 0 when nothing has a target.
+    """
+    expected = (*patches.shape[:2], frames.shape[1])
+    if targets.shape != expected:
+        raise InputError(f"the targets have shape {tuple(targets.shape)}; expected (B, N, M) = {expected}")
+    logits = scale * patches.float() @ frames.float().transpose(1, 2)
+    targets = targets.to(logits.dtype)
+    if patch_mask is not None:
+        targets = targets * patch_mask[:, :, None]
+        logits = logits.masked_fill(~patch_mask[:, :, None], _NEVER)
+    if frame_mask is not None:
+        targets = targets * frame_mask[:, None]
+        logits = logits.masked_fill(~frame_mask[:, None], _NEVER)
+    to_patch = _cross_entropy(logits, targets, dim=1)
+    to_frame = _cross_entropy(logits, targets, dim=2)
+    return (to_patch + to_frame) / 2
+
+
+_NEVER = -1e4  # finite: a softmax over padding alone must not give NaN, which would spoil its gradient
+
+
+def _cross_entropy(logits: Tensor, targets: Tensor, dim: int) -> Tensor:
+    """Average the cross-entropy over all slices along `dim` that have any target."""
+    weight = targets.sum(dim=dim)
+    scored = weight > 0
+    entropy = -(targets * logits.log_softmax(dim=dim)).sum(dim=dim) / weight.clamp_min(1e-12)
+    return (entropy * scored).sum() / scored.sum().clamp_min(1)
+
+
+@dataclass(frozen=True)
+class NoteTargets:
+    """Which pitches are where, 0 or 1, pitch index = MIDI pitch - `LOWEST_PITCH`.
+
+    Attributes
+    ----------
+    patch_pitches : Tensor [shape=(B, N, 88)]
+        Pitches with a note head in the patch.
+    frame_pitches : Tensor [shape=(B, M, 88)]
+        Pitches that sound in the frame.
+    frame_onsets : Tensor [shape=(B, M, 88)]
+        Pitches that begin in the frame.
+    """
+
+    patch_pitches: Tensor
+    frame_pitches: Tensor
+    frame_onsets: Tensor
+
+
+class NoteHeads(nn.Module):
+    """Predict pitches from patch and frame features.
+
+    Parameters
+    ----------
+    image_width, audio_width : int
+        Number of features of a patch and of a frame, before the heads that embed them.
+    positive_weight : float
+        Weight of a pitch that is there against one that is not: few of the 88 are.
+    """
+
+    def __init__(self, image_width: int, audio_width: int, positive_weight: float = 4.0) -> None:
+        super().__init__()
+        self.positive_weight = positive_weight
+        self.patch_pitches = nn.Linear(image_width, N_PITCHES)
+        self.frame_pitches = nn.Linear(audio_width, N_PITCHES)
+        self.frame_onsets = nn.Linear(audio_width, N_PITCHES)
+        for head in (self.patch_pitches, self.frame_pitches, self.frame_onsets):
+            nn.init.constant_(head.bias, -3.0)  # most pitches are absent
+
+    def forward(
+        self,
+        patch_features: Tensor,
+        frame_features: Tensor,
+        targets: NoteTargets,
+        patch_mask: Tensor | None = None,
+        frame_mask: Tensor | None = None,
+    ) -> Tensor:
+        """Return the sum of the three binary cross-entropies, each averaged over valid places and pitches.
+
+        Parameters
+        ----------
+        patch_features : Tensor [shape=(B, N, image_width)]
+            Patch tokens of the image encoder.
+        frame_features : Tensor [shape=(B, M, audio_width)]
+            Frame tokens of the audio encoder.
+        targets : NoteTargets
+            The truth.
+        patch_mask, frame_mask : Tensor of bool [shape=(B, N), (B, M)], optional
+            True where there is no padding.
+        """
+        return (
+            self._loss(self.patch_pitches(patch_features), targets.patch_pitches, patch_mask)
+            + self._loss(self.frame_pitches(frame_features), targets.frame_pitches, frame_mask)
+            + self._loss(self.frame_onsets(frame_features), targets.frame_onsets, frame_mask)
+        )
+
+    def _loss(self, logits: Tensor, targets: Tensor, mask: Tensor | None) -> Tensor:
+        if targets.shape != logits.shape:
+            raise InputError(
+                f"note targets have shape {tuple(targets.shape)}; expected {tuple(logits.shape)}"
+            )
+        logits = logits.float()
+        entropy = functional.binary_cross_entropy_with_logits(
+            logits,
+            targets.to(logits.dtype),
+            pos_weight=torch.full((), self.positive_weight, device=logits.device),
+            reduction="none",
+        ).mean(dim=2)
+        if mask is None:
+            return entropy.mean()
+        return (entropy * mask).sum() / mask.sum().clamp_min(1)
