@@ -19,15 +19,15 @@ from PIL import Image
 from fusili_mir.boxes import GreyImage
 from fusili_mir.errors import InputError, MissingExtraError
 
-__all__ = ["MAX_PAGE_PX", "TEXT_FAMILY", "Rasteriser", "page_size_px", "rasterise"]
+__all__ = ["MAX_PAGE_PX", "TEXT_FAMILIES", "Rasteriser", "page_size_px", "rasterise"]
 
 Rasteriser: TypeAlias = Literal["auto", "resvg", "skia"]
 
 MAX_PAGE_PX = 80_000_000
 """Pixels that a page image may have: a 300 dpi scan of A2 paper has 35 million."""
 
-TEXT_FAMILY = "DejaVu Serif"
-"""Stands in for Verovio's Times where the system has none; without either, lyrics and titles are left out."""
+TEXT_FAMILIES = ("Times", "Times New Roman", "Liberation Serif", "Tinos", "Nimbus Roman", "DejaVu Serif")
+"""Fonts for lyrics and titles, the first that the system has; without any of them these are left out."""
 
 _SIZE = re.compile(r'<svg[^>]*?\bviewBox="0 0 (\d+) (\d+)"')
 
@@ -74,7 +74,10 @@ def page_size_px(svg: str) -> tuple[int, int]:
 
 
 def _draw_with_resvg(svg: str) -> GreyImage:
-    png = resvg_py.svg_to_bytes(svg_string=svg, background="white", serif_family=TEXT_FAMILY)
+    families = f'font-family="{", ".join(TEXT_FAMILIES)}"'
+    png = resvg_py.svg_to_bytes(
+        svg_string=svg.replace('font-family="Times, serif"', families), background="white"
+    )
     with Image.open(io.BytesIO(bytes(png))) as image:
         return np.asarray(image.convert("L"))
 

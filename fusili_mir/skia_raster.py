@@ -18,7 +18,7 @@ from PIL import Image
 
 from fusili_mir.boxes import GreyImage
 from fusili_mir.errors import InputError
-from fusili_mir.raster import TEXT_FAMILY
+from fusili_mir.raster import TEXT_FAMILIES
 
 __all__ = ["draw"]
 
@@ -120,10 +120,10 @@ def _typeface(bold: bool, italic: bool) -> skia.Typeface:
     slant = skia.FontStyle.kItalic_Slant if italic else skia.FontStyle.kUpright_Slant
     style = skia.FontStyle(weight, skia.FontStyle.kNormal_Width, slant)
     fonts = skia.FontMgr()
-    for family in ("Times", "Times New Roman", TEXT_FAMILY, "serif"):
+    for family in TEXT_FAMILIES:
         if typeface := fonts.matchFamilyStyle(family, style):
             return typeface
-    return skia.Typeface()
+    return fonts.legacyMakeTypeface("", style)
 
 
 def _draw_line(canvas: skia.Canvas, line: list[_Run]) -> None:
