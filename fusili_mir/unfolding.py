@@ -91,12 +91,18 @@ def unfold_score(score: pt.score.Score, unfold: Unfold = "maximal") -> UnfoldedS
 def _unfold_part(part: pt.score.Part, unfold: Unfold) -> pt.score.Part:
     if unfold == "none":
         return part
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        if unfold == "maximal":
-            unfolded = pt.score.unfold_part_maximal(part, update_ids=False, ignore_leaps=False)
-        else:
-            unfolded = pt.score.unfold_part_minimal(part)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            if unfold == "maximal":
+                unfolded = pt.score.unfold_part_maximal(part, update_ids=False, ignore_leaps=False)
+            else:
+                unfolded = pt.score.unfold_part_minimal(part)
+    except Exception as error:  # partitura raises whatever contradicting repeat signs lead to
+        raise InputError(
+            f"part {part.id}: its repeats and endings contradict each other ({type(error).__name__}: {error}); "
+            "mend them, or take the score as notated (unfold none)"
+        ) from error
     _restore_ties(part, unfolded)
     return unfolded
 

@@ -68,3 +68,12 @@ def test_the_score_as_notated_is_left_unchanged(voltas) -> None:
 def test_another_way_to_unfold_is_refused(voltas) -> None:
     with pytest.raises(InputError, match="unfold is 'all', expected one of none, maximal, minimal"):
         unfold_score(voltas, "all")  # type: ignore[arg-type]
+
+
+def test_repeats_that_contradict_each_other_are_said_in_one_line(tmp_path) -> None:
+    before, _, after = VOLTAS.rpartition("<duration>4</duration>")  # the second ending has no length now
+    (tmp_path / "endless.musicxml").write_text(before + after)
+    score_file = read_score_file(tmp_path / "endless.musicxml")
+    score = pt.load_musicxml(io.BytesIO(score_file.to_bytes()), quiet=True)
+    with pytest.raises(InputError, match="its repeats and endings contradict each other"):
+        unfold_score(score, "maximal")
