@@ -46,6 +46,12 @@ def test_the_spectrum_is_that_of_a_plain_windowed_fourier_sum(bank: LogFrequency
     assert bank(samples)[0, frame, 50].item() == pytest.approx(expected, rel=1e-4)
 
 
+def test_the_spectrum_keeps_its_precision_under_autocast(bank: LogFrequencyFilterBank) -> None:
+    expected = bank(tone(440))
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        torch.testing.assert_close(bank(tone(440)), expected)
+
+
 def test_silence_is_zero_and_louder_is_larger(bank: LogFrequencyFilterBank) -> None:
     assert bank(torch.zeros(1, RATE_HZ)).max() < 1e-3
     quiet, loud = bank(tone(440, amplitude=0.01)), bank(tone(440, amplitude=0.5))

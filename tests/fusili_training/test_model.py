@@ -52,11 +52,12 @@ def test_the_class_token_is_scored_in_training_and_no_patch_otherwise(clip_clap:
     images, waveforms = torch.rand(2, 1, 224, 224), 0.1 * torch.randn(2, 960_000)
     clip_clap.eval()
     with torch.no_grad():
-        training = clip_clap(images, waveforms).images
-        patches = clip_clap.encode_images(images)
-    assert training.local.shape == (2, 50, 16)
-    torch.testing.assert_close(training.local[:, 1:], patches.local)
-    torch.testing.assert_close(training.pooled, patches.pooled)
+        training = clip_clap(images, waveforms)
+        evaluation = clip_clap.encode_images(images)
+    assert training.images.local.shape == (2, 50, 16)
+    torch.testing.assert_close(training.images.local[:, 1:], evaluation.local)
+    torch.testing.assert_close(training.patches, evaluation.local)
+    torch.testing.assert_close(training.images.pooled, evaluation.pooled)
 
 
 def test_the_global_audio_embedding_is_the_mean_over_the_halves(clip_clap: FusiliModel) -> None:

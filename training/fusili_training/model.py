@@ -59,7 +59,11 @@ class ModelOptions:
 
 @dataclass(frozen=True)
 class PairOutput:
-    """A batch of pairs, encoded for training: what the losses take."""
+    """A batch of pairs, encoded for training.
+
+    `images` and `recordings` with the two scales are what the contrastive loss takes. `patches` and the tokens
+    are for local supervision.
+    """
 
     images: Embeddings
     recordings: Embeddings
@@ -67,6 +71,11 @@ class PairOutput:
     audio_tokens: Tokens
     local_scale: Tensor
     global_scale: Tensor
+
+    @property
+    def patches(self) -> Tensor:
+        """The local embeddings of the images [shape=(B, N, d)] without a class token."""
+        return self.images.local[:, -self.image_tokens.local.shape[1] :]
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,7 @@ from fusili_training.backbones.interface import (
     ImageTower,
     Tokens,
 )
+from fusili_training.backbones.precision import full_precision
 from fusili_training.backbones.published_encoders import import_htsat, import_open_clip
 
 __all__ = ["ClipClapOptions", "ClipTower", "HtsatTower", "build_clip_clap"]
@@ -182,8 +183,9 @@ class HtsatTower(AudioTower):
 
     def _encode_windows(self, windows: Tensor) -> Tensor:
         branch = self.branch
-        mel = branch.logmel_extractor(branch.spectrogram_extractor(windows))  # (windows, 1, 1001, 64)
-        mel = branch.bn0(mel.transpose(1, 3)).transpose(1, 3)
+        with full_precision(windows.device):
+            mel = branch.logmel_extractor(branch.spectrogram_extractor(windows))  # (windows, 1, 1001, 64)
+            mel = branch.bn0(mel.transpose(1, 3)).transpose(1, 3)
         if self.training:
             mel = branch.spec_augmenter(mel)
         tokens = branch.pos_drop(branch.patch_embed(branch.reshape_wav2img(mel)))

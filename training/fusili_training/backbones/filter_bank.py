@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from fusili_mir.errors import InputError
+from fusili_training.backbones.precision import full_precision
 
 __all__ = ["LogFrequencyFilterBank"]
 
@@ -70,8 +71,9 @@ class LogFrequencyFilterBank(nn.Module):
 
         Frame m is samples ``m * hop`` to ``(m + 1) * hop``; a rest that fills no frame is left out.
         """
-        amplitudes = torch.cat([self.low(waveforms), self.high(waveforms)], dim=2)
-        return torch.log1p(_GAIN * amplitudes)
+        with full_precision(waveforms.device):
+            amplitudes = torch.cat([self.low(waveforms), self.high(waveforms)], dim=2)
+            return torch.log1p(_GAIN * amplitudes)
 
 
 class _Spectrum(nn.Module):
