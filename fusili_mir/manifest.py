@@ -1,0 +1,309 @@
+"""The manifest of a bundle: what its two graphs take and give, where it comes from, how good it is.
+
+`docs/bundle.md` describes every field. A manifest is checked as a whole when it is made, whether read from a
+file or put together by the exporter, so that nothing that holds one need ask again.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from dataclasses import asdict, dataclass, field, fields
+from pathlib import Path
+from typing import Any, Literal, TypeVar, get_args
+
+from fusili_mir.errors import InputError
+
+__all__ = ["BUNDLE_FORMAT", "AudioSpec", "ImageSpec", "Manifest", "read_manifest"]
+
+BUNDLE_FORMAT = 1
+"""Version of the bundle format; goes up when a reader of the old one would go wrong."""
+
+SegmentShape = Literal["square", "staff_strips"]
+
+_MAX_MANIFEST_BYTES = 10_000_000
+_MAX_NUMBER = 1e7
+_GRAPH_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*\.onnx")
+_TYPES: dict[str, tuple[type, ...]] = {
+    "str": (str,),
+    "SegmentShape": (str,),
+    "int": (int,),
+    "int | None": (int, type(None)),
+    "float": (int, float),
+    "float | None": (int, float, type(None)),
+    "dict[str, Any]": (dict,),
+    "list[Any]": (list,),
+    "ImageSpec": (dict,),
+    "AudioSpec": (dict,),
+}
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class ImageSpec:
+    """What the image graph takes and gives.
+
+    Attributes
+    ----------
+    graph, sha256 : str
+        File name of the graph, and the checksum of the file.
+    input, local_output, global_output : str
+        Names in the graph: images [shape=(B, S, height, width)], patches [shape=(B, N, d)] in row-major order,
+        one embedding an image [shape=(B, d)].
+    segment : "square" or "staff_strips"
+        What an image shows: a part of a system as it is printed, or its staves as strips of one staff size.
+    width_px : int or None
+        Width of an image; None: any multiple of `patch_width_px`.
+    height_px : int
+        Height of an image, for staff strips that of one strip.
+    space_px, margin_spaces : float or None
+        Distance of the staff lines, and what is shown above and below the staves, in staff spaces. Needed for
+        staff strips; for squares without a `space_px` the height of the system decides.
+    rows : int
+        Rows of patches; 1 for staff strips, whose staves are fused in the graph.
+    patch_width_px, patch_height_px : int
+        Size of a patch.
+    """
+
+    graph: str
+    sha256: str
+    input: str
+    local_output: str
+    global_output: str
+    segment: SegmentShape
+    width_px: int | None
+    height_px: int
+    space_px: float | None
+    margin_spaces: float | None
+    rows: int
+    patch_width_px: int
+    patch_height_px: int
+
+    def __post_init__(self) -> None:
+        _check_graph_name("image", self.graph)
+        if self.segment not in get_args(SegmentShape):
+            raise InputError(f"image.segment is {self.segment!r}, expected 'square' or 'staff_strips'")
+        for name in ("width_px", "height_px", "space_px", "rows", "patch_width_px", "patch_height_px"):
+            _check_positive("image", name, getattr(self, name))
+        if self.margin_spaces is not None and not 0 <= self.margin_spaces <= 100:
+            raise InputError(f"image.margin_spaces is {self.margin_spaces}, expected 0 to 100")
+        if self.width_px is not None and self.width_px % self.patch_width_px:
+            raise InputError(
+                f"image.width_px is {self.width_px}, expected a multiple of patch_width_px,"
+                f" {self.patch_width_px}"
+            )
+        if self.segment == "square":
+            self._check_square()
+        else:
+            self._check_staff_strips()
+
+    def _check_square(self) -> None:
+        if self.width_px is None:
+            raise InputError("image.width_px is null, expected a width: the segments are squares")
+        if self.rows * self.patch_height_px != self.height_px:
+            raise InputError(
+                f"image has {self.rows} rows of {self.patch_height_px} px, expected {self.height_px} px in all"
+            )
+
+    def _check_staff_strips(self) -> None:
+        if self.space_px is None or self.margin_spaces is None:
+            raise InputError("image.space_px or image.margin_spaces is null, expected both for staff strips")
+        strip_px = round((4 + 2 * self.margin_spaces) * self.space_px)
+        if self.height_px != strip_px:
+            raise InputError(
+                f"image.height_px is {self.height_px}, expected {strip_px}: a staff with spaces of"
+                f" {self.space_px:g} px and {self.margin_spaces:g} of them above and below"
+            )
+        if self.rows != 1:
+            raise InputError(f"image.rows is {self.rows}, expected 1: the graph fuses the staves")
+
+
+@dataclass(frozen=True)
+class AudioSpec:
+    """What the audio graph takes and gives.
+
+    Attributes
+    ----------
+    graph, sha256 : str
+        File name of the graph, and the checksum of the file.
+    input, local_output, global_output : str
+        Names in the graph: waveforms [shape=(B, n_samples)], frames [shape=(B, M, d)], one embedding a clip
+        [shape=(B, d)].
+    sample_rate_hz : int
+        Of the waveforms.
+    clip_sec : float or None
+        Length of a waveform; None: any whole number of frames.
+    frame_sec : float
+        From one frame to the next; a whole number of samples.
+    context_sec : float
+        How far a frame looks to either side. Clips overlap by twice as much, so that every frame that is kept
+        has seen what it would have seen in one long pass.
+    """
+
+    graph: str
+    sha256: str
+    input: str
+    local_output: str
+    global_output: str
+    sample_rate_hz: int
+    clip_sec: float | None
+    frame_sec: float
+    context_sec: float
+
+    def __post_init__(self) -> None:
+        _check_graph_name("audio", self.graph)
+        for name in ("sample_rate_hz", "clip_sec", "frame_sec"):
+            _check_positive("audio", name, getattr(self, name))
+        if not 0 <= self.context_sec <= 60:
+            raise InputError(f"audio.context_sec is {self.context_sec}, expected 0 to 60")
+        samples = self.frame_sec * self.sample_rate_hz
+        if self.frame_samples < 1 or abs(samples - self.frame_samples) > 1e-6 * samples:
+            raise InputError(
+                f"audio.frame_sec is {self.frame_sec:g}, {samples:g} samples; expected a whole number of samples"
+            )
+        if self.clip_frames is not None and self.clip_sec is not None:
+            if abs(self.clip_frames * self.frame_sec - self.clip_sec) > 1e-6 * self.clip_sec:
+                raise InputError(f"audio.clip_sec is {self.clip_sec:g}, expected a multiple of frame_sec")
+            if self.clip_frames <= 2 * self.context_frames:
+                raise InputError(
+                    f"audio.clip_sec is {self.clip_sec:g}, expected more than twice context_sec"
+                    f" ({self.context_sec:g})"
+                )
+
+    @property
+    def frame_samples(self) -> int:
+        """Samples from one frame to the next."""
+        return round(self.frame_sec * self.sample_rate_hz)
+
+    @property
+    def clip_frames(self) -> int | None:
+        """Frames of a clip; None: any number."""
+        return None if self.clip_sec is None else round(self.clip_sec / self.frame_sec)
+
+    @property
+    def context_frames(self) -> int:
+        """Frames that hold the context on one side."""
+        return math.ceil(self.context_sec / self.frame_sec - 1e-6)
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """All that is known about a bundle.
+
+    Attributes
+    ----------
+    name, made_by : str
+        What it is called, and the program and version that wrote it.
+    precision : str
+        Of the weights: "fp32" or "int8".
+    embedding_dim : int
+        d of all embeddings.
+    scale : float
+        The learned factor of the cosines: similarities times this are logits.
+    image, audio : ImageSpec, AudioSpec
+        The two graphs.
+    licence : str
+        Of the weights.
+    recipe, training_data, quality : dict
+        How it was trained, on what, and what was measured on which data.
+    parity : list
+        Differences to the checkpoint it was exported from, one row an output and batch.
+    format : int
+        `BUNDLE_FORMAT`.
+    """
+
+    name: str
+    made_by: str
+    precision: str
+    embedding_dim: int
+    scale: float
+    image: ImageSpec
+    audio: AudioSpec
+    licence: str
+    recipe: dict[str, Any] = field(default_factory=dict)
+    training_data: dict[str, Any] = field(default_factory=dict)
+    quality: dict[str, Any] = field(default_factory=dict)
+    parity: list[Any] = field(default_factory=list)
+    format: int = BUNDLE_FORMAT
+
+    def __post_init__(self) -> None:
+        _check_positive("the manifest", "embedding_dim", self.embedding_dim)
+        _check_positive("the manifest", "scale", self.scale)
+        if self.image.graph == self.audio.graph:
+            raise InputError(f"both graphs are {self.image.graph}, expected two files")
+
+    def to_json(self) -> str:
+        """Return the text of `manifest.json`."""
+        content = asdict(self)
+        return json.dumps({"format": content.pop("format"), **content}, indent=1, ensure_ascii=False) + "\n"
+
+
+def read_manifest(filename: str | Path) -> Manifest:
+    """Read and check `manifest.json`.
+
+    Parameters
+    ----------
+    filename : str or Path
+
+    Returns
+    -------
+    Manifest
+    """
+    filename = Path(filename)
+    try:
+        if filename.stat().st_size > _MAX_MANIFEST_BYTES:
+            raise InputError(f"{filename}: more than {_MAX_MANIFEST_BYTES // 10**6} MB, expected a manifest")
+        content = json.loads(filename.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(f"{filename}: cannot be read ({error.strerror})") from error
+    except (ValueError, RecursionError) as error:
+        if isinstance(error, InputError):
+            raise
+        raise InputError(f"{filename}: not a manifest ({error}); expected JSON") from error
+    try:
+        return _manifest(content)
+    except InputError as error:
+        raise InputError(f"{filename}: {error}") from error
+
+
+def _manifest(content: Any) -> Manifest:
+    if not isinstance(content, dict) or "format" not in content:
+        raise InputError("not a bundle manifest; expected an object with a 'format'")
+    if content["format"] != BUNDLE_FORMAT:
+        way_out = (
+            "a newer fusili-mir"
+            if isinstance(content["format"], int) and content["format"] > BUNDLE_FORMAT
+            else "another export"
+        )
+        raise InputError(f"bundle format {content['format']!r}, expected {BUNDLE_FORMAT}: use {way_out}")
+    values = _values(Manifest, content, "the manifest")
+    values["image"] = ImageSpec(**_values(ImageSpec, values["image"], "image"))
+    values["audio"] = AudioSpec(**_values(AudioSpec, values["audio"], "audio"))
+    return Manifest(**values)
+
+
+def _values(kind: type[Any], content: dict[str, Any], where: str) -> dict[str, Any]:
+    """Check that an object of the manifest has the fields of a dataclass, no others, each of its type."""
+    known = {item.name: str(item.type) for item in fields(kind)}
+    for problem, names in (("lacks", known.keys() - content.keys()), ("has unknown", content.keys() - known)):
+        if names:
+            raise InputError(f"{where} {problem} {', '.join(sorted(names))}")
+    for name, annotation in known.items():
+        value = content[name]
+        if not isinstance(value, _TYPES[annotation]) or isinstance(value, bool):
+            raise InputError(f"{where}: {name} is {value!r}, expected {annotation.replace('None', 'null')}")
+    return dict(content)
+
+
+def _check_graph_name(where: str, name: str) -> None:
+    if not _GRAPH_NAME.fullmatch(name):
+        raise InputError(
+            f"{where}.graph is {name!r}, expected the plain name of an .onnx file in the bundle's folder"
+        )
+
+
+def _check_positive(where: str, name: str, value: float | None) -> None:
+    if value is not None and not 0 < value < _MAX_NUMBER:
+        raise InputError(f"{where}: {name} is {value}, expected a number above 0 and below {_MAX_NUMBER:g}")
