@@ -45,6 +45,16 @@ def test_the_same_bank_is_the_same_bytes_and_no_draft_stays(bank: SoundBank, tmp
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "b"]
 
 
+def test_of_two_processes_that_write_at_once_the_first_wins(
+    bank: SoundBank, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    save_soundbank(bank, tmp_path / "ramp")
+    monkeypatch.setattr(Path, "exists", lambda path: False)  # the other one came after this look
+    save_soundbank(replace(bank, name="late"), tmp_path / "ramp")
+    assert load_soundbank(tmp_path / "ramp").name == "ramp"
+    assert [path.name for path in tmp_path.iterdir()] == ["ramp"]
+
+
 def test_the_nearest_layer_plays(bank: SoundBank) -> None:
     assert [bank.layer(velocity) for velocity in (1, 69, 71, 127)] == [0, 0, 1, 1]
 

@@ -19,7 +19,13 @@ import numpy as np
 import numpy.typing as npt
 
 from fusili_mir.errors import InputError
-from fusili_training.notes import DEFAULT_VELOCITY, PERFORMED_DTYPE, PerformedArray, ScoreNoteArray
+from fusili_training.notes import (
+    DEFAULT_VELOCITY,
+    PERFORMED_DTYPE,
+    PerformedArray,
+    ScoreNoteArray,
+    end_at_next_stroke,
+)
 from fusili_training.tempo import TempoMap
 
 __all__ = ["Expression", "draw_expression", "perform"]
@@ -32,7 +38,6 @@ _JITTER_LIMIT = 2.0  # jitter is cut at this many standard deviations
 _SHORTEST_SEC = 0.03
 _PEDAL_DELAY_SEC = 0.08  # the foot follows the hands
 _VELOCITY_RANGE = (16, 127)  # softer notes could not be heard
-_RESTRIKE_SEC = 0.05  # the same key cannot be struck twice within this time
 
 
 @dataclass(frozen=True)
@@ -131,7 +136,8 @@ def perform(
     played["onset_sec"] = onset
     played["duration_sec"] = np.maximum(score_sec * held * stretch, floor)
     played["velocity"] = _velocities(notes, clock, style, rng)
-    played["sounding_sec"] = _sounding(played, clock, style, rng)
+    played["sounding_sec"] = _pedalled(played, clock, style, rng)
+    end_at_next_stroke(played)
     return played
 
 
@@ -201,10 +207,9 @@ def _velocities(
     return np.asarray(np.clip(velocity, *_VELOCITY_RANGE), dtype=np.int32)
 
 
-def _sounding(played: PerformedArray, clock: _Clock, style: Expression, rng: np.random.Generator) -> Float64:
-    """Return how long each note is heard: (n,) seconds."""
-    onset = played["onset_sec"]
-    release = onset + played["duration_sec"]
+def _pedalled(played: PerformedArray, clock: _Clock, style: Expression, rng: np.random.Generator) -> Float64:
+    """Return how long the keys and the pedal let each note sound: (n,) seconds."""
+    release = played["onset_sec"] + played["duration_sec"]
     # One span more than the score is long: the last one stays up.
     spans = np.arange(clock.first, clock.last + 2 * style.pedal_quarter, style.pedal_quarter)
     down = rng.uniform(size=len(spans) - 1) < style.pedal
@@ -212,11 +217,4 @@ def _sounding(played: PerformedArray, clock: _Clock, style: Expression, rng: np.
     span = np.clip(np.searchsorted(borders_sec, release, side="right") - 1, 0, len(down) - 1)
     caught = down[span] & (release > borders_sec[span] + _PEDAL_DELAY_SEC)
     heard_until = np.where(caught, np.maximum(release, borders_sec[span + 1]), release)
-
-    order = np.lexsort((onset, played["pitch"], played["part"]))
-    same_key = np.diff(played["pitch"][order]) == 0
-    same_key &= np.diff(played["part"][order]) == 0
-    again = np.where(same_key & (np.diff(onset[order]) > _RESTRIKE_SEC), onset[order][1:], np.inf)
-    struck_again = np.full(len(played), np.inf)
-    struck_again[order[:-1]] = again
-    return np.asarray(np.minimum(heard_until, struck_again) - onset)
+    return np.asarray(heard_until - played["onset_sec"])

@@ -24,6 +24,7 @@ __all__ = [
     "SCORE_NOTE_DTYPE",
     "PerformedArray",
     "ScoreNoteArray",
+    "end_at_next_stroke",
     "read_score_notes",
 ]
 
@@ -81,6 +82,7 @@ _HAIRPIN_STEP = 16  # velocity change of a hairpin with no level after it
 _SFORZATO = 20
 _ACCENTS = {"accent": 12, "strong-accent": 18}
 _HELD = {"staccato": 0.5, "staccatissimo": 0.3, "spiccato": 0.4, "detached-legato": 0.75}
+_RESTRIKE_SEC = 0.05  # the same key cannot be struck twice within this time
 _TEXT_HAIRPIN_QUARTER = 8.0  # reach of a "cresc." that has no end
 
 
@@ -105,6 +107,17 @@ def read_score_notes(score_data: ps.Score | ps.Part | list[ps.Part]) -> ScoreNot
             "give each note its own id before reading"
         )
     return np.asarray(notes[np.lexsort((notes["pitch"], notes["onset_quarter"]))])
+
+
+def end_at_next_stroke(played: PerformedArray) -> None:
+    """Shorten `sounding_sec`, in place, where the part strikes the same key again."""
+    order = np.lexsort((played["onset_sec"], played["pitch"], played["part"]))
+    notes = played[order]
+    wait_sec = np.diff(notes["onset_sec"])
+    again = (np.diff(notes["pitch"]) == 0) & (np.diff(notes["part"]) == 0) & (wait_sec > _RESTRIKE_SEC)
+    limit_sec = np.full(len(played), np.inf)
+    limit_sec[order[:-1]] = np.where(again, wait_sec, np.inf)
+    played["sounding_sec"] = np.minimum(played["sounding_sec"], limit_sec)
 
 
 def _part_rows(index: int, part: ps.Part) -> list[tuple[Any, ...]]:

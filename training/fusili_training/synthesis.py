@@ -41,12 +41,12 @@ def synthesise(
     """
     sample_rate_hz = _common_rate(notes, banks)
     clip = np.zeros(round(duration_sec * sample_rate_hz), dtype=np.float32)
-    for note in notes:
+    longest_sec = np.maximum(notes["duration_sec"], notes["sounding_sec"]) + _longest_release_sec(banks)
+    heard = (notes["onset_sec"] < start_sec + duration_sec) & (notes["onset_sec"] + longest_sec > start_sec)
+    for note in notes[heard]:
         bank = banks[int(note["part"])]
         heard_sec = float(note["duration_sec"] if bank.sustained else note["sounding_sec"])
         begin = round((float(note["onset_sec"]) - start_sec) * sample_rate_hz)
-        if begin >= len(clip):
-            continue
         sound = _play(bank, int(note["pitch"]), int(note["velocity"]), round(heard_sec * sample_rate_hz))
         first, last = max(begin, 0), min(begin + len(sound), len(clip))
         if first < last:
@@ -71,6 +71,10 @@ def _common_rate(notes: PerformedArray, banks: Mapping[int, SoundBank]) -> int:
             f"sound banks reach from {LOWEST_PITCH} to {HIGHEST_PITCH}"
         )
     return rates.pop()
+
+
+def _longest_release_sec(banks: Mapping[int, SoundBank]) -> float:
+    return max(_RELEASE_DB / float(bank.release_db_per_sec.min()) for bank in banks.values())
 
 
 def _play(bank: SoundBank, pitch: int, velocity: int, held: int) -> Float32:
