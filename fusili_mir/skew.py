@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 from PIL import Image
+from scipy import ndimage
 
 from fusili_mir.boxes import GreyImage
 
@@ -138,7 +139,12 @@ def _strip_edges(image: GreyImage) -> tuple[Float64, float]:
     strips = np.asarray(
         Image.fromarray(image).resize((n_strips, n_rows), Image.Resampling.BOX), dtype=np.float64
     ).T
-    edges = np.diff(strips, axis=1, append=strips[:, -1:])
+    reach = 1 + 2 * (n_rows // 50)
+    paper = ndimage.minimum_filter1d(ndimage.maximum_filter1d(strips, reach, axis=1), reach, axis=1)
+    dark = paper - strips
+    # Grain of the paper lies on the level grid of the camera, or of JPEG blocks, and must not count.
+    dark = np.maximum(dark - 2.5 * np.percentile(dark, 25), 0)
+    edges = np.diff(dark, axis=1, append=dark[:, -1:])
     # A strip with a black margin or a photograph must not drown the others.
     loudness = np.sqrt((edges**2).mean(axis=1, keepdims=True))
     typical = np.median(loudness)

@@ -179,8 +179,9 @@ def _likely_spaces(ink: Float32) -> list[float]:
     """Return the distances at which lines repeat, the most likely one first, in pixels."""
     height, width = ink.shape
     strips = _cut_strips(ink, max(3.0, width / 192)).strips
-    # Faint lines must count beside black beams, and sharp edges more than broad shapes.
-    edges = np.diff(np.tanh(strips / _FAINT), axis=0)
+    # Grain must not count, faint lines as much as black beams, and sharp edges more than broad shapes.
+    grain = float(np.median(np.abs(strips - np.median(strips))))
+    edges = np.diff(np.tanh(np.maximum(strips - 3 * grain, 0) / _FAINT), axis=0)
     padded = 1 << (height + 5 * int(_MAX_SPACE_PX)).bit_length()
     power = (np.abs(np.fft.rfft(edges, n=padded, axis=0)) ** 2).sum(axis=1)
     echo = np.fft.irfft(power)[: 4 * int(_MAX_SPACE_PX) + 2]
@@ -322,7 +323,7 @@ def _fit_lines(chain: _Chain, strip_rows: Float64) -> Float64:
     ink = _at_rows(chain.page.strips, strip_rows[:, None] + offsets, chain.strip[:, None])
     profile = ndimage.gaussian_filter1d(np.median(ink, axis=0), max(0.8, 0.08 * space_px) / _STEP_PX)
     middles = np.arange(-0.4 * space_px, 0.4 * space_px, _STEP_PX)
-    spaces = np.linspace(0.96, 1.04, 41) * space_px
+    spaces = np.linspace(0.975, 1.025, 26) * space_px
     teeth = (
         np.multiply.outer(np.arange(-2.5, 2.75, 0.5), spaces)[:, :, None] + middles
     )  # (11, spaces, middles)

@@ -22,9 +22,8 @@ __all__ = ["PageLayout", "find_systems"]
 Float32 = npt.NDArray[np.float32]
 
 _WORK_SPACE_PX = 10  # strokes are looked for on a page reduced to spaces of at least this size
-_MIN_EDGE_STROKE = 0.3  # darkness of the faintest part of a stroke, as a share of that of the staff lines
-_MIN_STROKE = 0.6  # the same inside the system, where stems and text are
-_ABOVE_NOISE = 2.5  # darkness of a stroke over that of most columns
+_MIN_STROKE = 0.6  # darkness of the faintest part of a stroke, as a share of that of the staff lines
+_ABOVE_NOISE = 2.5  # the same, as a multiple of that of most columns
 _MIN_OVERLAP = 0.5  # of two staves of a system from left to right, as a share of the narrower one
 _OSSIA_WIDTH = 0.5  # a staff narrower than this, as a share of its neighbour, is an ossia
 
@@ -105,14 +104,12 @@ def _joins(ink: Float32, upper: BoxArray, lower: BoxArray, factor: int) -> bool:
         return False
     left, right = max(0, round(x0 - 3 * space_px)), min(ink.shape[1], round(x1 + space_px))
     stroke = _strokes(ink[top:bottom, left:right], space_px) / max(_line_ink(ink, upper, factor), 1e-3)
-    floor = _ABOVE_NOISE * float(np.percentile(stroke, 80))
+    least = max(_MIN_STROKE, _ABOVE_NOISE * float(np.percentile(stroke, 80)))
     at_edge = round(x0 - left + 0.6 * space_px)
     aligned = abs(upper["x0"] - lower["x0"]) / factor < 3 * space_px
-    if aligned and stroke[:at_edge].max(initial=0) > max(_MIN_EDGE_STROKE, floor):
+    if aligned and stroke[:at_edge].max(initial=0) > least:
         return True
-    inside = ndimage.binary_dilation(
-        stroke[at_edge:] > max(_MIN_STROKE, floor), iterations=max(1, round(space_px))
-    )
+    inside = ndimage.binary_dilation(stroke[at_edge:] > least, iterations=max(1, round(space_px)))
     return bool(ndimage.label(inside)[1] >= 2)
 
 
@@ -155,22 +152,20 @@ def _complete(joined: npt.NDArray[np.bool_], staves: BoxArray) -> npt.NDArray[np
     Returns
     -------
     np.ndarray [shape=(n_staves - 1,)]
-        `joined`, and true where two parts make up a system of the usual number of staves, no further apart
+        `joined`, and true where some parts make up a system of the usual number of staves, no further apart
         than staves of a system are.
     """
-    firsts = np.concatenate(([0], np.flatnonzero(~joined) + 1))
-    sizes = np.diff(np.concatenate((firsts, [len(staves)])))
+    firsts = np.concatenate(([0], np.flatnonzero(~joined) + 1, [len(staves)]))
+    sizes = np.diff(firsts)
     usual = int(np.bincount(sizes).argmax())
     if usual == 1 or (sizes == usual).sum() < 2:
         return joined
     gaps = staves["y0"][1:] - staves["y1"][:-1]
-    widest = gaps[joined].max(initial=0.0)
+    near = gaps <= 1.1 * gaps[joined].max()
     joined = joined.copy()
-    i = 0
-    while i + 1 < len(sizes):
-        last = firsts[i + 1] - 1  # staff above the seam
-        if sizes[i] + sizes[i + 1] == usual and gaps[last] <= 1.1 * widest:
-            joined[last] = True
-            i += 1
-        i += 1
+    for first in firsts[:-1]:
+        inside = slice(first, first + usual - 1)  # the gaps of a system of the usual size
+        starts_anew = first == 0 or not joined[first - 1]
+        if starts_anew and first + usual in firsts and near[inside].all():
+            joined[inside] = True
     return joined
