@@ -18,6 +18,7 @@ from fusili_mir.staging import staged_folder
 
 __all__ = [
     "BUNDLE_FORMAT",
+    "TOWERS",
     "AudioSpec",
     "Bundle",
     "ImageSpec",
@@ -29,6 +30,7 @@ __all__ = [
 ]
 
 Tower = Literal["image", "audio"]
+TOWERS: tuple[Tower, ...] = ("image", "audio")
 
 _MANIFEST = "manifest.json"
 _DEFAULT_FOLDER = Path(__file__).parent / "models" / "small"
@@ -51,9 +53,13 @@ class Bundle:
         """What the audio graph takes and gives."""
         return self.manifest.audio
 
+    def spec(self, tower: Tower) -> ImageSpec | AudioSpec:
+        """Return what a graph takes and gives."""
+        return self.image if tower == "image" else self.audio
+
     def graph_path(self, tower: Tower) -> Path:
         """Return where a graph lies, after a check that it does lie in the folder."""
-        path = self.folder / self._spec(tower).graph
+        path = self.folder / self.spec(tower).graph
         if not path.is_file():
             raise InputError(f"{path}: the {tower} graph of the bundle is missing; copy the whole folder")
         if path.resolve().parent != self.folder.resolve():
@@ -67,7 +73,7 @@ class Bundle:
             graph = path.read_bytes()
         except OSError as error:
             raise InputError(f"{path}: cannot be read ({error.strerror})") from error
-        expected = self._spec(tower).sha256
+        expected = self.spec(tower).sha256
         found = hashlib.sha256(graph).hexdigest()
         if found != expected:
             raise InputError(
@@ -76,9 +82,6 @@ class Bundle:
             )
         refuse_external_data(str(path), graph)
         return graph
-
-    def _spec(self, tower: Tower) -> ImageSpec | AudioSpec:
-        return self.image if tower == "image" else self.audio
 
 
 def load_bundle(folder: str | Path) -> Bundle:
@@ -105,8 +108,8 @@ def load_bundle(folder: str | Path) -> Bundle:
         )
         raise InputError(f"{folder}: {found}; expected a bundle, the folder that `fusili-mir export` writes")
     bundle = Bundle(folder, read_manifest(folder / _MANIFEST))
-    bundle.graph_path("image")
-    bundle.graph_path("audio")
+    for tower in TOWERS:
+        bundle.graph_path(tower)
     return bundle
 
 

@@ -14,6 +14,7 @@ from fusili_mir.errors import FusiliError
 __all__ = ["main"]
 
 _COMMANDS = {
+    "info": "Say what a model bundle is, and what this machine can run it on.",
     "pages": "Show what is found on the pages of a score: systems, measures, note heads.",
 }
 """Name and one-line help of each command; `fusili_mir.commands.NAME` holds its `command`."""

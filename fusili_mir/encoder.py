@@ -131,7 +131,7 @@ class Encoder:
 
     def _run(self, tower: Tower, batch: Float32, n_tokens: int) -> list[Float32]:
         """Return local [shape=(B, n_tokens, d)] and global [shape=(B, d)] embeddings of a batch."""
-        spec = self.bundle.image if tower == "image" else self.bundle.audio
+        spec = self.bundle.spec(tower)
         session = self.image_session if tower == "image" else self.audio_session
         names = [spec.local_output, spec.global_output]
         outputs = session.run(spec.input, batch, names)
