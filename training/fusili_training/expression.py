@@ -153,9 +153,10 @@ class _Clock:
         height = rng.normal(size=len(turns)) * style.rubato
         self._bent = style.rubato > 0
         if self._bent:
-            steps = np.arange(first, last + _GRID_QUARTER, _GRID_QUARTER)
-            inner = [quarter for quarter in tempo.quarters if first < quarter < last]
-            self._grid = np.union1d(steps, inner)
+            # The last pedal span reaches beyond the last note.
+            beyond = last + 2 * style.pedal_quarter + _GRID_QUARTER
+            inner = [quarter for quarter in tempo.quarters if first < quarter < beyond]
+            self._grid = np.union1d(np.arange(first, beyond, _GRID_QUARTER), inner)
             middle = (self._grid[:-1] + self._grid[1:]) / 2
             pace = np.exp(-np.interp(middle, turns, height))
             straight = tempo.seconds(self._grid)

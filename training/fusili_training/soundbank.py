@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from fusili_mir.errors import InputError, OutputError
 
-__all__ = ["HIGHEST_PITCH", "LOWEST_PITCH", "SoundBank", "load_soundbank", "save_soundbank"]
+__all__ = ["HIGHEST_PITCH", "LOWEST_PITCH", "N_PITCHES", "SoundBank", "load_soundbank", "save_soundbank"]
 
 LOWEST_PITCH, HIGHEST_PITCH = 21, 108  # the keys of a piano
 N_PITCHES = HIGHEST_PITCH - LOWEST_PITCH + 1

@@ -31,7 +31,15 @@ import soundfile
 
 from fusili_mir.errors import InputError, MissingExtraError
 
-__all__ = ["INSTALL_LINE", "NoteRequest", "Soundfont", "find_soundfont", "find_soundfonts", "play_notes"]
+__all__ = [
+    "FLUIDSYNTH_HZ",
+    "INSTALL_LINE",
+    "NoteRequest",
+    "Soundfont",
+    "find_soundfont",
+    "find_soundfonts",
+    "play_notes",
+]
 
 INSTALL_LINE = "apt-get install --no-install-recommends fluidsynth timgm6mb-soundfont"
 FLUIDSYNTH_HZ = 48_000
