@@ -11,6 +11,7 @@ whose lines go on at the same distance.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -18,8 +19,9 @@ from PIL import Image
 from scipy import ndimage
 
 from fusili_mir.boxes import STAFF_DTYPE, BoxArray, GreyImage
+from fusili_mir.ink import ink_map, reduce_page
 
-__all__ = ["find_staves", "ink_map", "reduce_page"]
+__all__ = ["find_staves"]
 
 Float32 = npt.NDArray[np.float32]
 Float64 = npt.NDArray[np.float64]
@@ -64,10 +66,15 @@ class _Chain:
     row: Float64  # of the middle line
     strength: Float64  # of the comb
 
-    @property
+    @cached_property
     def weight(self) -> float:
         """Strength times length, comparable between strips of different widths."""
         return float(self.strength.sum()) * self.page.space_px
+
+    @cached_property
+    def middle_px(self) -> float:
+        """Height of the middle line on the page."""
+        return float(np.median(self.row)) + 0.5
 
 
 @dataclass(frozen=True)
@@ -76,37 +83,6 @@ class _Found:
 
     box: BoxArray  # one element of STAFF_DTYPE
     level: float
-
-
-def reduce_page(image: GreyImage, factor: int) -> GreyImage:
-    """Average blocks of factor x factor pixels; x on the page is factor * x on the result, likewise y."""
-    if factor <= 1:
-        return image
-    return np.asarray(Image.fromarray(image).reduce(factor))
-
-
-def ink_map(image: GreyImage) -> Float32:
-    """Return the darkness of each pixel against the paper around it.
-
-    Parameters
-    ----------
-    image : np.ndarray [shape=(height, width)]
-        The page, in any light.
-
-    Returns
-    -------
-    np.ndarray [shape=(height, width)]
-        0 is paper and 1 is black; grain of the paper may fall below 0.
-    """
-    height, width = image.shape
-    small = np.asarray(
-        Image.fromarray(image).resize((max(1, width // 4), max(1, height // 4)), Image.Resampling.BOX)
-    ).astype(np.float32)
-    reach = 1 + 2 * (max(small.shape) // 60)
-    paper = ndimage.maximum_filter(small, size=reach)
-    paper = ndimage.uniform_filter(ndimage.minimum_filter(paper, size=reach), size=reach)
-    paper = np.asarray(Image.fromarray(paper).resize((width, height), Image.Resampling.BILINEAR))
-    return np.asarray(1.0 - image / np.maximum(paper, 32.0), dtype=np.float32)
 
 
 def find_staves(image: GreyImage) -> BoxArray:
@@ -156,7 +132,7 @@ def _lies_on(chain: _Chain, staff: BoxArray) -> bool:
     strip_px = _CELLS_A_STRIP * chain.page.cell_px
     x0, x1 = chain.strip[0] * strip_px, (chain.strip[-1] + 1) * strip_px
     covered = min(x1, staff["x1"]) - max(x0, staff["x0"])
-    distance = abs(np.median(chain.row) - (staff["y0"] + staff["y1"]) / 2)
+    distance = abs(chain.middle_px - (staff["y0"] + staff["y1"]) / 2)
     return bool(covered > 0.5 * (x1 - x0) and distance < 3 * staff["space_px"])
 
 
@@ -196,7 +172,7 @@ def _likely_spaces(ink: Float32) -> list[float]:
     return [float(spaces[peak]) for peak in peaks[:4] if score[peak] > 0.15 * score[peaks[0]]]
 
 
-def _at_rows(values: Float32, rows: Float64, columns: npt.NDArray[np.int64]) -> Float64:
+def _at_rows(values: Float32 | Float64, rows: Float64, columns: npt.NDArray[np.int64]) -> Float64:
     """Read an array at fractional rows; rows beyond the page read its border."""
     rows = np.clip(rows, 0, len(values) - 1)
     low = np.minimum(rows.astype(np.int64), max(len(values) - 2, 0))
@@ -221,7 +197,7 @@ def _comb(strips: Float32, space_px: float) -> Float64:
     teeth = np.stack([_at_rows(loose, rows + tooth * space_px, columns) for tooth in _TEETH])
     weakest = np.partition(teeth, 2, axis=0)[:3].mean(axis=0)
     # What the loose teeth see on several rows alike is decided by the exact ones.
-    exact = sum(_at_rows(lines, rows + tooth * space_px, columns) for tooth in _TEETH) / len(_TEETH)
+    exact = np.mean([_at_rows(lines, rows + tooth * space_px, columns) for tooth in _TEETH], axis=0)
     on_page = (rows >= 2 * space_px - 1) & (rows <= height - 2 * space_px)
     return np.where(on_page, 0.9 * weakest + 0.1 * exact, 0.0)
 
@@ -301,8 +277,7 @@ def _smooth_rows(chain: _Chain) -> Float64:
     """Return the middle line as a smooth curve over the strips: paper bends, but not from strip to strip."""
     degree = min(3, len(chain.strip) // 4)
     rows = ndimage.median_filter(chain.row, size=min(5, len(chain.row)), mode="nearest")
-    curve = np.polynomial.Polynomial.fit(chain.strip, rows, degree)
-    return np.asarray(curve(chain.strip))
+    return np.asarray(np.polyval(np.polyfit(chain.strip, rows, degree), chain.strip))
 
 
 def _goes_on(chain: _Chain, strip_rows: Float64, lines: Float64, level: float) -> bool:

@@ -15,15 +15,17 @@ import numpy.typing as npt
 from scipy import ndimage
 
 from fusili_mir.boxes import SYSTEM_DTYPE, BoxArray, GreyImage
-from fusili_mir.staves import find_staves, ink_map, reduce_page
+from fusili_mir.ink import ink_map, reduce_page
+from fusili_mir.staves import find_staves
 
 __all__ = ["PageLayout", "find_systems"]
 
 Float32 = npt.NDArray[np.float32]
 
 _WORK_SPACE_PX = 10  # strokes are looked for on a page reduced to spaces of at least this size
-_MIN_STROKE = 0.6  # darkness of the faintest part of a stroke, as a share of that of the staff lines
-_ABOVE_NOISE = 2.5  # the same, as a multiple of that of most columns
+_MIN_EDGE = 0.45  # darkness of the faintest part of the left line, as a share of that of the staff lines
+_MIN_BAR_LINE = 0.6  # the same for a bar line
+_ABOVE_NOISE = 2.5  # the same for any stroke, as a multiple of that of most columns
 _MIN_OVERLAP = 0.5  # of two staves of a system from left to right, as a share of the narrower one
 _OSSIA_WIDTH = 0.5  # a staff narrower than this, as a share of its neighbour, is an ossia
 
@@ -94,23 +96,24 @@ def _is_ossia(staves: BoxArray) -> npt.NDArray[np.bool_]:
 
 
 def _joins(ink: Float32, upper: BoxArray, lower: BoxArray, factor: int) -> bool:
-    """Tell whether strokes run from one staff down to the next: one at the left edge, or two inside."""
+    """Tell whether strokes run from one staff down to the next: one at the left edge, or bar lines."""
     space_px = float(min(upper["space_px"], lower["space_px"])) / factor
-    x0, x1 = max(upper["x0"], lower["x0"]) / factor, min(upper["x1"], lower["x1"]) / factor
-    top, bottom = round(upper["y1"] / factor), round(lower["y0"] / factor)
+    x0 = float(max(upper["x0"], lower["x0"])) / factor
+    x1 = float(min(upper["x1"], lower["x1"])) / factor
+    top, bottom = round(float(upper["y1"]) / factor), round(float(lower["y0"]) / factor)
     if x1 - x0 < _MIN_OVERLAP * min(upper["x1"] - upper["x0"], lower["x1"] - lower["x0"]) / factor:
         return False
     if bottom - top < space_px:
         return False
     left, right = max(0, round(x0 - 3 * space_px)), min(ink.shape[1], round(x1 + space_px))
     stroke = _strokes(ink[top:bottom, left:right], space_px) / max(_line_ink(ink, upper, factor), 1e-3)
-    least = max(_MIN_STROKE, _ABOVE_NOISE * float(np.percentile(stroke, 80)))
-    at_edge = round(x0 - left + 0.6 * space_px)
+    stroke[stroke < _ABOVE_NOISE * np.percentile(stroke, 80)] = 0
+    inside = round(x0 - left + 0.6 * space_px)
     aligned = abs(upper["x0"] - lower["x0"]) / factor < 3 * space_px
-    if aligned and stroke[:at_edge].max(initial=0) > least:
-        return True
-    inside = ndimage.binary_dilation(stroke[at_edge:] > least, iterations=max(1, round(space_px)))
-    return bool(ndimage.label(inside)[1] >= 2)
+    at_edge = float(stroke[:inside].max(initial=0)) if aligned else 0.0
+    bar_lines = ndimage.binary_dilation(stroke[inside:] > _MIN_BAR_LINE, iterations=max(1, round(space_px)))
+    n_bar_lines = ndimage.label(bar_lines)[1]
+    return bool(at_edge > _MIN_EDGE or n_bar_lines >= 2 or (at_edge > _MIN_EDGE / 2 and n_bar_lines == 1))
 
 
 def _strokes(gap: Float32, space_px: float) -> Float32:
@@ -130,7 +133,7 @@ def _strokes(gap: Float32, space_px: float) -> Float32:
 
 def _line_ink(ink: Float32, staff: BoxArray, factor: int) -> float:
     """Return the darkness of the lines of a staff, at their darkest row."""
-    left, right = round(staff["x0"] / factor), round(staff["x1"] / factor)
+    left, right = round(float(staff["x0"]) / factor), round(float(staff["x1"]) / factor)
     rows = np.linspace(staff["y0"], staff["y1"], 5) / factor
     found = [
         np.median(ink[max(0, int(row) - 1) : int(row) + 2, left:right], axis=1).max(initial=0.0)
