@@ -1,13 +1,15 @@
 # Two commands for a fresh machine: `make demo` and `make test`. Each makes the virtual environment it needs.
 PYTHON ?= python3
 
-.PHONY: demo test lint clean
+SYSTEM_PACKAGES = fluidsynth timgm6mb-soundfont libegl1 libgl1
+
+.PHONY: demo test lint clean system-packages
 
 demo: .venv-demo/installed
 	.venv-demo/bin/fusili-mir pages fusili_mir/examples/hensel_bitte.mxl -o demo --force
 	@echo "Look at demo/overlay-001.png: systems, measures, and each staff's note heads in a colour of its own."
 
-test: .venv/installed lint
+test: system-packages .venv/installed lint
 	.venv/bin/python -m pytest -n 2
 
 lint: .venv/installed
@@ -24,6 +26,13 @@ lint: .venv/installed
 	$(PYTHON) -m venv .venv
 	.venv/bin/pip install --quiet --constraint constraints-test.txt --editable '.[cpu,train,integrations,dev]'
 	@touch $@
+
+# The tests synthesise with fluidsynth and a soundfont, and draw with skia, which needs libEGL and libGL.
+system-packages:
+	@if command -v fluidsynth && ls /usr/share/sounds/sf2/*.sf2 && ldconfig -p | grep libEGL.so.1; then :; \
+	elif [ "$$(id -u)" = 0 ]; then apt-get update && apt-get install -y --no-install-recommends $(SYSTEM_PACKAGES); \
+	else echo "make test needs some system packages: sudo apt-get install $(SYSTEM_PACKAGES)" >&2; exit 1; \
+	fi >/dev/null
 
 clean:
 	rm -rf .venv .venv-demo demo

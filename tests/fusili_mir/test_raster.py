@@ -23,7 +23,7 @@ def page(tmp_path: Path) -> str:
 
 
 def test_both_rasterisers_draw_the_same_page_at_the_same_place(tmp_path: Path) -> None:
-    pytest.importorskip("skia", reason="skia-python or a library of the system that it needs is missing")
+    pytest.importorskip("skia", reason="skia needs libEGL and libGL of the system", exc_type=ImportError)
     svg = page(tmp_path)
     a, b = (rasterise(svg, rasteriser) < 128 for rasteriser in ("resvg", "skia"))
     assert a.shape == b.shape == (556, 1167)
