@@ -1,0 +1,84 @@
+"""One part out of many: what partitura's alignment files and time maps expect of a score.
+
+`partitura.save_match` writes the first part of a score only, and `Score.note_array` changes the ids of notes when
+there are several. Here all parts become one; every note keeps its id.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+from typing import Any
+
+import partitura as pt
+
+__all__ = ["merge_score"]
+
+# What a score has once, not once in each part.
+_SHARED = (
+    pt.score.Measure,
+    pt.score.TimeSignature,
+    pt.score.KeySignature,
+    pt.score.Barline,
+    pt.score.Tempo,
+    pt.score.Repeat,
+    pt.score.Ending,
+    pt.score.DaCapo,
+    pt.score.DalSegno,
+    pt.score.Fine,
+    pt.score.ToCoda,
+    pt.score.Page,
+    pt.score.System,
+    pt.score.Segment,
+)
+
+
+def merge_score(score: pt.score.Score) -> pt.score.Score:
+    """Put all parts of a score into one part.
+
+    Parameters
+    ----------
+    score : partitura.score.Score
+        Its note ids must be unique over all parts; it is left unchanged.
+
+    Returns
+    -------
+    partitura.score.Score
+        Of one part, with staves and voices counted on from part to part. A score of one part is given back as
+        it is.
+    """
+    if len(score.parts) == 1:
+        return score
+    divisions = math.lcm(*(int(d) for part in score.parts for _, d in part.quarter_durations()))
+    merged = pt.score.Part(score.parts[0].id, part_name=score.parts[0].part_name)
+    merged.set_quarter_duration(0, divisions)
+    n_staves = n_voices = 0
+    for number, part in enumerate(score.parts):
+        copies: dict[Any, Any] = {}
+        staves, voices = [0], [0]
+        for element in part.iter_all():
+            if number and isinstance(element, _SHARED):
+                continue
+            copied = copy.copy(element)
+            copies[element] = copied
+            if getattr(element, "staff", None) is not None:
+                staves.append(element.staff)
+                copied.staff = element.staff + n_staves
+            if getattr(element, "voice", None) is not None:
+                voices.append(element.voice)
+                copied.voice = element.voice + n_voices
+            end = None if element.end is None else _rescale(part, element.end.t, divisions)
+            merged.add(copied, _rescale(part, element.start.t, divisions), end)
+        for copied in copies.values():
+            copied.replace_refs(copies)
+        n_staves += max(staves)
+        n_voices += max(voices)
+    result = copy.copy(score)
+    result.parts = [merged]
+    return result
+
+
+def _rescale(part: pt.score.Part, time: int, divisions: int) -> int:
+    """Return a time of a part in the divisions of the merged one."""
+    quarter = float(part.quarter_map(time)) - float(part.quarter_map(part.first_point.t))
+    return round(quarter * divisions)

@@ -1,0 +1,85 @@
+"""Choosing how the repeats of a score were played: the way that explains the recording best."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias, get_args
+
+import numpy as np
+
+from fusili_mir.course import PlayingCourse, playing_course
+from fusili_mir.decoding import DecodingOptions, RoughSearch
+from fusili_mir.encoded import EncodedAudio, EncodedScore
+from fusili_mir.errors import InputError
+from fusili_mir.pages import Pages
+from fusili_mir.played import PlayedScore, play_pages
+from fusili_mir.similarity import CourseSimilarity
+from fusili_mir.unfolding import Unfold
+
+__all__ = ["UnfoldChoice", "Unfolding", "choose_unfolding"]
+
+UnfoldChoice: TypeAlias = Literal["auto"] | Unfold
+
+
+@dataclass(frozen=True)
+class Unfolding:
+    """A score in one of the ways in which it may be played, beside a recording.
+
+    Attributes
+    ----------
+    played : PlayedScore
+    on_course : PlayingCourse
+    similarity : CourseSimilarity
+        Of its course and the recording.
+    """
+
+    played: PlayedScore
+    on_course: PlayingCourse
+    similarity: CourseSimilarity
+
+
+def choose_unfolding(
+    pages: Pages,
+    score: EncodedScore,
+    audio: EncodedAudio,
+    scale: float,
+    unfold: str = "auto",
+    options: DecodingOptions | None = None,
+) -> Unfolding:
+    """Write out the repeats of a score as they were played.
+
+    Parameters
+    ----------
+    pages : Pages
+        Of `render_pages` with ``unfold="none"``.
+    score, audio : EncodedScore, EncodedAudio
+        Both encoded with the same bundle.
+    scale : float
+        Of the bundle's cosines.
+    unfold : "auto", "maximal", "minimal" or "none"
+        With "auto", all repeats and no repeats are both tried, and what explains the recording best is kept; a
+        score without repeats stays as it is notated, and so do its ids.
+    options : DecodingOptions, optional
+
+    Returns
+    -------
+    Unfolding
+    """
+    names = ("auto", *get_args(Unfold))
+    if unfold not in names:
+        raise InputError(f"unfold is {unfold!r}, expected one of {', '.join(names)}")
+    if unfold != "auto":
+        return _unfolding(play_pages(pages, unfold), score, audio)  # type: ignore[arg-type]
+    longest = play_pages(pages, "maximal")
+    notated = play_pages(pages, "none")
+    if np.array_equal(longest.measures["measure"], notated.measures["measure"]):
+        return _unfolding(notated, score, audio)
+    candidates = [_unfolding(played, score, audio) for played in (longest, play_pages(pages, "minimal"))]
+    options = options or DecodingOptions()
+    return max(candidates, key=lambda each: RoughSearch(each.similarity, scale, options).score)
+
+
+def _unfolding(played: PlayedScore, score: EncodedScore, audio: EncodedAudio) -> Unfolding:
+    on_course = playing_course(played, score.axis)
+    similarity = CourseSimilarity(score.embeddings, score.mask, audio.frames, on_course.course)
+    return Unfolding(played, on_course, similarity)
