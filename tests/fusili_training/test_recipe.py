@@ -1,0 +1,50 @@
+import pytest
+
+from fusili_mir.errors import InputError
+from fusili_training.model import ModelOptions
+from fusili_training.recipe import DataOptions, LossOptions, OptimiserOptions, Recipe, TrainingOptions
+
+
+@pytest.mark.parametrize("alpha", [-0.1, 1.1, float("nan")])
+def test_alpha_outside_0_to_1_is_refused(alpha: float) -> None:
+    with pytest.raises(InputError, match=r"alpha is .*; expected a weight within \[0, 1\]"):
+        LossOptions(alpha=alpha)
+
+
+def test_values_that_cannot_work_are_refused_by_name() -> None:
+    with pytest.raises(InputError, match="data.batch_size is 1; expected at least 2"):
+        DataOptions(batch_size=1)
+    with pytest.raises(InputError, match="optimiser.head_rate is 0; expected more than 0"):
+        OptimiserOptions(head_rate=0.0)
+    with pytest.raises(InputError, match="training.epochs is 0; expected at least 1"):
+        TrainingOptions(epochs=0)
+
+
+def test_note_heads_without_a_loss_for_them_are_refused() -> None:
+    with pytest.raises(InputError, match="expected note heads exactly when local supervision"):
+        Recipe("x", model=ModelOptions(note_heads=True))
+
+
+def test_local_supervision_of_notes_without_heads_is_refused() -> None:
+    with pytest.raises(InputError, match="expected note heads exactly when local supervision"):
+        Recipe("x", loss=LossOptions(supervision="local"))
+
+
+def test_mutations_need_an_even_batch() -> None:
+    with pytest.raises(InputError, match="expected an even number, half originals and half mutants"):
+        Recipe("x", data=DataOptions(batch_size=5, mutations="negative"))
+
+
+@pytest.mark.parametrize(
+    ("loss", "trained"),
+    [
+        (LossOptions(alpha=0.0), False),
+        (LossOptions(alpha=0.5), True),
+        (LossOptions(alpha=0.0, supervision="local"), True),
+        (LossOptions(alpha=0.0, supervision="local", alignment_weight=0.0), False),
+    ],
+)
+def test_local_heads_learn_from_the_local_loss_or_from_the_alignment(
+    loss: LossOptions, trained: bool
+) -> None:
+    assert loss.trains_local_heads is trained
