@@ -13,6 +13,7 @@ import tempfile
 import zipfile
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -20,8 +21,10 @@ from fusili_mir.bundle import Bundle
 from fusili_mir.encoded import EncodedScore
 from fusili_mir.encoder import Encoder
 from fusili_mir.errors import InputError, OutputError
-from fusili_mir.pages import Pages
 from fusili_mir.score_axis import ScoreAxis
+
+if TYPE_CHECKING:  # partitura, which pages need, is slow to import
+    from fusili_mir.pages import Pages
 
 __all__ = [
     "CACHE_FORMAT",

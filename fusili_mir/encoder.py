@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -20,12 +21,14 @@ from fusili_mir.clips import Clip, ClipLayout, cut_clips
 from fusili_mir.encoded import EncodedAudio, EncodedScore, Float32
 from fusili_mir.errors import FusiliError, InputError
 from fusili_mir.geometry import FrameGrid
-from fusili_mir.pages import Pages
 from fusili_mir.progress import progress_bar
 from fusili_mir.recording import Recording, read_recording
 from fusili_mir.score_axis import ScoreAxis
 from fusili_mir.score_segments import ScoreSegment, cut_image, segment_pages
 from fusili_mir.sessions import GraphSession, open_session
+
+if TYPE_CHECKING:  # partitura, which pages need, is slow to import
+    from fusili_mir.pages import Pages
 
 __all__ = ["EncodedAudio", "EncodedScore", "Encoder", "encode_pages", "encode_recording"]
 

@@ -160,14 +160,25 @@ def read_recording(
             yield rest
 
 
-def _open(filename: Path) -> soundfile.SoundFile:
+class _ForwardFile(soundfile.SoundFile):  # type: ignore[misc]  # soundfile has no types
+    """A file read from start to end only.
+
+    soundfile seeks after every read of a seekable file, and libsndfile cannot seek exactly in MP3: each block
+    would begin with a crack.
+    """
+
+    def seekable(self) -> bool:
+        return False
+
+
+def _open(filename: Path) -> _ForwardFile:
     if not filename.is_file():
         found = "a folder" if filename.is_dir() else "not found"
         raise InputError(f"{filename}: {found}; expected a sound file")
     if filename.stat().st_size == 0:
         raise InputError(f"{filename}: the file is empty; expected a sound file")
     try:
-        return soundfile.SoundFile(filename)
+        return _ForwardFile(filename)
     except (soundfile.LibsndfileError, TypeError, OSError) as error:
         # a file without a header, such as .raw, is a TypeError: its rate would have to be given
         raise InputError(
@@ -176,7 +187,7 @@ def _open(filename: Path) -> soundfile.SoundFile:
         ) from error
 
 
-def _read(filename: Path, sound: soundfile.SoundFile, n_block: int) -> Float32:
+def _read(filename: Path, sound: _ForwardFile, n_block: int) -> Float32:
     try:
         block: Float32 = sound.read(n_block, dtype="float32", always_2d=True)
     except (soundfile.LibsndfileError, OSError) as error:

@@ -67,9 +67,7 @@ class RecordingChecks:
             max(self._highest, float(mix.max())),
         )
         if self._n_samples > _MAX_HOURS * 3600 * self._sample_rate_hz:
-            raise InputError(
-                f"{self._name}: more than {_MAX_HOURS} hours long; cut it into recordings of pieces"
-            )
+            raise InputError(f"{self._name}: longer than {_MAX_HOURS} h; cut it into recordings of pieces")
 
     def finish(self) -> None:
         """Check the whole; a clipped recording is a `RecordingWarning`."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -18,9 +19,11 @@ from fusili_mir.boxes import BoxArray, GreyImage
 from fusili_mir.encoded import Float32
 from fusili_mir.errors import InputError
 from fusili_mir.manifest import ImageSpec
-from fusili_mir.pages import Pages
 from fusili_mir.score_axis import COLUMN_DTYPE
 from fusili_mir.segments import Box, Piece, Segment, cut_segment, staff_strips
+
+if TYPE_CHECKING:  # partitura, which pages need, is slow to import
+    from fusili_mir.pages import Pages
 
 __all__ = ["ScoreSegment", "cut_image", "segment_pages"]
 
