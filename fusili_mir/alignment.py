@@ -34,6 +34,7 @@ from fusili_mir.pages import Pages, load_pages, render_pages
 from fusili_mir.performance import NoteAlignment, note_alignment, performance_from_notes
 from fusili_mir.played import PLAYED_MEASURE_DTYPE, PLAYED_NOTE_DTYPE, PlayedScore
 from fusili_mir.recording import Recording
+from fusili_mir.score_axis import ScoreAxis
 from fusili_mir.similarity import CourseSimilarity
 from fusili_mir.unfolding_choice import choose_unfolding
 
@@ -81,6 +82,8 @@ class Alignment:
         In playing order; empty where only images are known.
     played : PlayedScore, optional
         The symbolic score as it was played.
+    axis : ScoreAxis
+        The columns of the pages.
     path : WarpingPath
         Frame -> stop of the course.
     similarity : CourseSimilarity
@@ -93,6 +96,7 @@ class Alignment:
     notes: BoxArray
     measures: BoxArray
     played: PlayedScore | None
+    axis: ScoreAxis
     path: WarpingPath
     similarity: CourseSimilarity
 
@@ -299,7 +303,7 @@ def _align_columns(
     path = decode_path(similarity, audio.grid.frame_sec, scale, options)
     frames = frames_of_columns(path, similarity.course, score.axis, audio.grid)
     notes, measures = np.empty(0, ALIGNED_NOTE_DTYPE), np.empty(0, ALIGNED_MEASURE_DTYPE)
-    return Alignment(pages, audio.grid, frames, notes, measures, None, path, similarity)
+    return Alignment(pages, audio.grid, frames, notes, measures, None, score.axis, path, similarity)
 
 
 def _align_notes(
@@ -318,7 +322,9 @@ def _align_notes(
     frames = frames_of_notes(path, chosen.played, times.tempo, score.axis, audio.grid)
     notes = _aligned_notes(chosen.played, times)
     measures = _aligned_measures(chosen.played, notes, times)
-    return Alignment(pages, audio.grid, frames, notes, measures, chosen.played, path, chosen.similarity)
+    return Alignment(
+        pages, audio.grid, frames, notes, measures, chosen.played, score.axis, path, chosen.similarity
+    )
 
 
 def _aligned_notes(played: PlayedScore, times: NoteTimes) -> BoxArray:

@@ -81,6 +81,10 @@ def play_pages(pages: Pages, unfold: Unfold = "none") -> PlayedScore:
     score = merge_score(unfolded.score)
     notes = _played_notes(pages, unfolded, score.parts[0])
     measures = _played_measures(pages, score.parts[0])
+    if unfold != "none":
+        # Numbers that come again lead readers of .match files astray; `name` keeps what is printed.
+        for number, measure in enumerate(score.parts[0].iter_all(pt.score.Measure), start=1):
+            measure.number = number
     if not len(notes) or not len(measures):
         raise InputError(
             f"{pages.filename}: {len(notes)} notes sound in {len(measures)} measures; expected some of both"
