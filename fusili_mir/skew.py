@@ -24,6 +24,7 @@ _WORK_SIZE_PX = 1600  # longer side of the image that is searched
 _N_STRIPS = 96  # columns that the page is reduced to: each is so narrow that lines stay sharp in it
 _COARSE_STEP_DEG = 0.2
 _FINE_STEP_DEG = 0.02
+_SOFT_ROWS = 1.0  # standard deviation of the blur before energies are compared
 _MIN_PEAK = 1.35  # energy of the best angle over the median angle; noise and empty pages stay below
 
 Float64 = npt.NDArray[np.float64]
@@ -158,6 +159,7 @@ def _profile_energy(strips: Float64, strip_px: float, angles_deg: Float64) -> Fl
     padded = 1 << int(n_rows + np.tan(np.deg2rad(MAX_SKEW_DEG)) * strip_px * n_strips).bit_length()
     spectra = np.fft.rfft(strips, n=padded, axis=1)  # (n_strips, n_freqs)
     omega = 2 * np.pi * np.fft.rfftfreq(padded)
+    soft = np.exp(-((omega * _SOFT_ROWS) ** 2))  # lines that lie sharply on the grid of rows must not win
     energy = np.empty(len(angles_deg))
     for i, angle_deg in enumerate(angles_deg):
         # Turned counter-clockwise, a line rises to the right; delaying each strip by its rise levels it.
@@ -165,5 +167,5 @@ def _profile_energy(strips: Float64, strip_px: float, angles_deg: Float64) -> Fl
         total = np.zeros_like(omega, dtype=np.complex128)
         for spectrum in spectra[::-1]:
             total = total * step + spectrum
-        energy[i] = (total.real**2 + total.imag**2).sum()
+        energy[i] = (soft * (total.real**2 + total.imag**2)).sum()
     return energy

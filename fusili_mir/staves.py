@@ -113,19 +113,31 @@ def find_staves(image: GreyImage) -> BoxArray:
 
 
 def _staves_at_one_size(ink: Float32) -> BoxArray:
-    chains = [chain for space_px in _likely_spaces(ink) for chain in _chains(_cut_strips(ink, space_px))]
-    kept: list[BoxArray] = []
-    levels: list[float] = []
-    for chain in sorted(chains, key=lambda chain: -chain.weight):
-        if not any(_lies_on(chain, staff) for staff in kept):
-            found = _measure(chain)
-            if found is not None and not any(_share_lines(found.box, other) for other in kept):
-                kept.append(found.box)
-                levels.append(found.level)
+    found = _search(ink, _likely_spaces(ink)[:4])
+    if found:
+        # Staves of another size, few among many, are told once the others are out of the way.
+        rest = ink.copy()
+        for staff in found:
+            box, reach_px = staff.box, 0.5 * staff.box["space_px"]
+            top, bottom = max(0, int(box["y0"] - reach_px)), int(box["y1"] + reach_px) + 1
+            rest[top:bottom, int(box["x0"]) : int(box["x1"]) + 1] = 0
+        found += _search(rest, _likely_spaces(rest)[:1])
     # The staves of a page are printed alike: what is much fainter than the clearest is grain or shows through.
-    kept = [box for box, level in zip(kept, levels, strict=True) if level > _MIN_LEVEL * levels[0]]
+    kept = [staff.box for staff in found if staff.level > _MIN_LEVEL * found[0].level]
     staves = np.array(kept, dtype=STAFF_DTYPE) if kept else np.zeros(0, dtype=STAFF_DTYPE)
     return np.asarray(staves[np.lexsort((staves["x0"], staves["y0"]))])
+
+
+def _search(ink: Float32, spaces_px: list[float]) -> list[_Found]:
+    """Return the staves of some sizes, the clearest one first."""
+    chains = [chain for space_px in spaces_px for chain in _chains(_cut_strips(ink, space_px))]
+    found: list[_Found] = []
+    for chain in sorted(chains, key=lambda chain: -chain.weight):
+        if not any(_lies_on(chain, staff.box) for staff in found):
+            staff = _measure(chain)
+            if staff is not None and not any(_share_lines(staff.box, other.box) for other in found):
+                found.append(staff)
+    return found
 
 
 def _lies_on(chain: _Chain, staff: BoxArray) -> bool:
@@ -169,7 +181,7 @@ def _likely_spaces(ink: Float32) -> list[float]:
     score = (on - off) / max(float(echo[0]), 1e-9)
     peaks = np.flatnonzero((score == ndimage.maximum_filter1d(score, 9)) & (score > 0.02))
     peaks = peaks[np.argsort(-score[peaks])]
-    return [float(spaces[peak]) for peak in peaks[:4] if score[peak] > 0.15 * score[peaks[0]]]
+    return [float(spaces[peak]) for peak in peaks if score[peak] > 0.15 * score[peaks[0]]]
 
 
 def _at_rows(values: Float32 | Float64, rows: Float64, columns: npt.NDArray[np.int64]) -> Float64:
@@ -296,7 +308,7 @@ def _fit_lines(chain: _Chain, strip_rows: Float64) -> Float64:
     space_px = chain.page.space_px
     offsets = np.arange(-3.5 * space_px, 3.5 * space_px, _STEP_PX)
     ink = _at_rows(chain.page.strips, strip_rows[:, None] + offsets, chain.strip[:, None])
-    profile = ndimage.gaussian_filter1d(np.median(ink, axis=0), max(0.8, 0.08 * space_px) / _STEP_PX)
+    profile = ndimage.gaussian_filter1d(np.percentile(ink, 30, axis=0), max(0.8, 0.08 * space_px) / _STEP_PX)
     middles = np.arange(-0.4 * space_px, 0.4 * space_px, _STEP_PX)
     spaces = np.linspace(0.975, 1.025, 26) * space_px
     teeth = (

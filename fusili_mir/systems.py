@@ -160,7 +160,7 @@ def _complete(joined: npt.NDArray[np.bool_], staves: BoxArray) -> npt.NDArray[np
     """
     firsts = np.concatenate(([0], np.flatnonzero(~joined) + 1, [len(staves)]))
     sizes = np.diff(firsts)
-    usual = int(np.bincount(sizes).argmax())
+    usual = int(np.bincount(sizes, weights=sizes).argmax())
     if usual == 1 or (sizes == usual).sum() < 2:
         return joined
     gaps = staves["y0"][1:] - staves["y1"][:-1]
