@@ -127,6 +127,7 @@ def read_score_file(filename: str | Path) -> ScoreFile:
             "expected a score with at least one"
         )
     _assign_ids(root, kind)
+    _drop_signs_as_fingerings(root)
     return ScoreFile(str(filename), kind, root)
 
 
@@ -208,6 +209,14 @@ def _partwise(timewise: etree._Element) -> etree._Element:
             measure.extend(list(part))
     partwise.extend(parts.values())
     return partwise
+
+
+def _drop_signs_as_fingerings(root: etree._Element) -> None:
+    """Leave out fingerings without a number, on which partitura stumbles: some editors draw signs with them."""
+    for fingering in list(root.iter("fingering")):
+        technical = fingering.getparent()
+        if technical is not None and not any(c.isdigit() for c in fingering.text or ""):
+            technical.remove(fingering)
 
 
 def _id_attribute(kind: str) -> str:

@@ -165,3 +165,14 @@ def test_what_partitura_cannot_read_is_said_in_one_line(tmp_path: Path) -> None:
     wrong_step = piano(2).replace("<step>G</step>", "<step>H</step>")
     with pytest.raises(InputError, match="partitura cannot read it"):
         render_pages(write(tmp_path, wrong_step))
+
+
+def test_a_sign_written_as_a_fingering_does_not_keep_a_score_from_being_read(tmp_path: Path) -> None:
+    fingering = "<notations><technical><fingering>{}</fingering></technical></notations></note>"
+    signed = (
+        piano(2)
+        .replace("</note>", fingering.format("\u0361"), 1)
+        .replace("</note><note>", fingering.format(3) + "<note>")
+    )
+    pages = render_pages(write(tmp_path, signed))
+    assert len(pages.notes) == 8
