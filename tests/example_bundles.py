@@ -1,10 +1,10 @@
-"""A bundle whose embeddings are right by construction, and recordings that it understands.
+"""Bundles whose embeddings are known by construction, and recordings that they understand.
 
-Both graphs say which of the 17 naturals from A3 to C6 they see or hear, on axes of one space, and have an axis
-for "nothing". The image graph matches the shapes of note heads (filled, hollow and grace size; Verovio's
-Leipzig) at fixed heights of a staff strip with a treble clef, so that it reads engraved melodies without
-accidentals. The audio graph measures the amplitude of each natural in each frame, so that it hears tones
-without overtones.
+Both graphs of the pitch bundle say which of the 17 naturals from A3 to C6 they see or hear, on axes of one
+space, and have an axis for "nothing". The image graph matches the shapes of note heads (filled, hollow and
+grace size; Verovio's Leipzig) at fixed heights of a staff strip with a treble clef, so that it reads engraved
+melodies without accidentals. The audio graph measures the amplitude of each natural in each frame, so that it
+hears tones without overtones.
 """
 
 from __future__ import annotations
@@ -19,7 +19,15 @@ from onnx import TensorProto, helper, numpy_helper
 
 from fusili_mir.bundle import AudioSpec, Bundle, ImageSpec, Manifest, load_bundle, save_bundle
 
-__all__ = ["NATURALS", "NOTHING", "melody_notes", "midi_pitch", "sine_recording", "write_pitch_bundle"]
+__all__ = [
+    "NATURALS",
+    "NOTHING",
+    "melody_notes",
+    "midi_pitch",
+    "sine_recording",
+    "write_ink_bundle",
+    "write_pitch_bundle",
+]
 
 Float32 = npt.NDArray[np.float32]
 
@@ -112,6 +120,42 @@ def write_pitch_bundle(folder: Path, clip_sec: float | None = None) -> Bundle:
     return load_bundle(folder)
 
 
+def write_ink_bundle(folder: Path, clip_sec: float | None = 2.0) -> Bundle:
+    """Write a bundle of squares, for tests of grids: it measures the ink of patches, and filters sound.
+
+    A frame of its audio graph looks 0.24 s to either side, which is exactly what the manifest says.
+    """
+    image = ImageSpec(
+        graph="image.onnx",
+        sha256="",
+        input="images",
+        local_output="patches",
+        global_output="image_embedding",
+        segment="square",
+        width_px=224,
+        height_px=224,
+        space_px=None,
+        margin_spaces=None,
+        rows=7,
+        patch_width_px=32,
+        patch_height_px=32,
+    )
+    audio = AudioSpec(
+        graph="audio.onnx",
+        sha256="",
+        input="waveforms",
+        local_output="frames",
+        global_output="audio_embedding",
+        sample_rate_hz=SAMPLE_RATE_HZ,
+        clip_sec=clip_sec,
+        frame_sec=FRAME_SAMPLES / SAMPLE_RATE_HZ,
+        context_sec=6 * FRAME_SAMPLES / SAMPLE_RATE_HZ,
+    )
+    manifest = Manifest("ink", "tests", "fp32", 2, 1.0, image, audio, licence="CC0-1.0")
+    save_bundle(folder, manifest, ink_graph(), filter_graph())
+    return load_bundle(folder)
+
+
 class GraphBuilder:
     """Puts an ONNX graph together, one operator after the other."""
 
@@ -140,10 +184,13 @@ class GraphBuilder:
         return self.add("Shape", tensor, start=axis, end=axis + 1)
 
     def embed(self, found: str, local_output: str, global_output: str) -> None:
-        """Add the axis of nothing to (B, L, 17) of 0 and 1; make both outputs, of length 1."""
+        """Add the axis of nothing to (B, L, 17) of 0 and 1; make both outputs."""
         nothing = self.add("Sub", self.constant(1), self.add("ReduceMax", found, self.axes(2)))
-        both = self.add("Concat", found, nothing, axis=2)
-        local = self.add("LpNormalization", both, output=local_output, axis=-1, p=2)
+        self.unit_outputs(self.add("Concat", found, nothing, axis=2), local_output, global_output)
+
+    def unit_outputs(self, tokens: str, local_output: str, global_output: str) -> None:
+        """Make local and global embeddings of length 1 from (B, L, d)."""
+        local = self.add("LpNormalization", tokens, output=local_output, axis=-1, p=2)
         mean = self.add("ReduceMean", local, self.axes(1), keepdims=0)
         self.add("LpNormalization", mean, output=global_output, axis=-1, p=2)
 
@@ -217,6 +264,30 @@ def pitch_audio_graph() -> bytes:
     # A tone counts when it fills half of the frame; the next natural leaks at most half of its amplitude.
     level = graph.add("Max", graph.constant(AMPLITUDE / 2), graph.add("Mul", loudest, graph.constant(0.8)))
     graph.embed(graph.to_float(graph.add("GreaterOrEqual", amplitudes, level)), "frames", "audio_embedding")
+    return graph.finish("waveforms", 2, "frames", "audio_embedding")
+
+
+def ink_graph() -> bytes:
+    """Squares (B, 1, 224, 224) -> the direction of (ink, 1) of each patch (B, 49, 2)."""
+    graph = GraphBuilder()
+    ink = graph.add("Sub", graph.constant(1), "images")
+    mean = graph.add("AveragePool", ink, kernel_shape=[32, 32], strides=[32, 32])  # (B, 1, 7, 7)
+    found = graph.add("Reshape", mean, graph.axes(0, -1, 1))
+    one = graph.add("Add", graph.add("Mul", found, graph.constant(0)), graph.constant(1))
+    graph.unit_outputs(graph.add("Concat", found, one, axis=2), "patches", "image_embedding")
+    return graph.finish("images", 4, "patches", "image_embedding")
+
+
+def filter_graph() -> bytes:
+    """Waveforms (B, n) -> the direction of two filters over 13 frames around each frame (B, n / 640, 2)."""
+    graph = GraphBuilder()
+    kernels = np.random.default_rng(1).normal(size=(2, 1, 13 * FRAME_SAMPLES)) / 100
+    waves = graph.add("Unsqueeze", "waveforms", graph.axes(1))
+    margin = 6 * FRAME_SAMPLES
+    filtered = graph.add(
+        "Conv", waves, graph.constant(kernels), strides=[FRAME_SAMPLES], pads=[margin, margin]
+    )
+    graph.unit_outputs(graph.add("Transpose", filtered, perm=[0, 2, 1]), "frames", "audio_embedding")
     return graph.finish("waveforms", 2, "frames", "audio_embedding")
 
 

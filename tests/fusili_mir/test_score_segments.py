@@ -1,0 +1,163 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fusili_mir import score_segments
+from fusili_mir.boxes import STAFF_DTYPE, SYSTEM_DTYPE, GreyImage
+from fusili_mir.errors import InputError
+from fusili_mir.manifest import ImageSpec
+from fusili_mir.pages import PageImages, Pages
+from fusili_mir.score_segments import ScoreSegment, cut_image, segment_pages
+
+STRIPS = ImageSpec(
+    "i.onnx",
+    "",
+    "x",
+    "l",
+    "g",
+    "staff_strips",
+    None,
+    128,
+    8.0,
+    6.0,
+    rows=1,
+    patch_width_px=4,
+    patch_height_px=128,
+)
+SQUARES = ImageSpec(
+    "i.onnx", "", "x", "l", "g", "square", 224, 224, None, None, rows=7, patch_width_px=32, patch_height_px=32
+)
+
+
+class OnePage:
+    """A page that is already there."""
+
+    def __init__(self, image: GreyImage) -> None:
+        self.image = image
+
+    def read(self) -> GreyImage:
+        return self.image
+
+
+def pages_with(*systems: tuple[float, float, float, int, float], image: GreyImage | None = None) -> Pages:
+    """Pages with systems of (x0, y0, width, number of staves, space), their staves 8 spaces apart."""
+    system_rows, staff_rows = [], []
+    for number, (x0, y0, width, n_staves, space) in enumerate(systems):
+        y1 = y0 + (4 * n_staves + 8 * (n_staves - 1)) * space
+        system_rows.append((0, number, n_staves, x0, y0, x0 + width, y1, space))
+        for staff in range(n_staves):
+            top = y0 + 12 * staff * space
+            staff_rows.append((0, number, staff, x0, top, x0 + width, top + 4 * space, space))
+    page = image if image is not None else np.full((600, 800), 255, np.uint8)
+    return Pages(
+        "test.png",
+        PageImages([OnePage(page)]),
+        np.array(system_rows, SYSTEM_DTYPE),
+        np.array(staff_rows, STAFF_DTYPE),
+    )
+
+
+def check_columns(pages: Pages, segments: tuple[ScoreSegment, ...], spec: ImageSpec) -> None:
+    """Every place of a system is covered by one column, and the column is where its patch is."""
+    for system in pages.systems:
+        mine = [s for s in segments if s.columns["system"][0] == system["system"]]
+        columns = np.concatenate([segment.columns for segment in mine])
+        assert columns["x0"][0] == pytest.approx(system["x0"], abs=1e-3)
+        assert columns["x0"][1:] == pytest.approx(columns["x1"][:-1], abs=1e-2)
+        assert columns["x1"][-1] >= system["x1"] - 1e-2
+        assert columns["x0"][-1] < system["x1"]
+        assert set(columns["page"].tolist()) == {0}
+        for segment in mine:
+            inside = segment.keep_from + np.arange(len(segment.columns)) + 0.5
+            centre_x = (segment.columns["x0"] + segment.columns["x1"]) / 2
+            staff_y = system["y0"] + 2 * system["space_px"]
+            x, _ = segment.segment.from_page(0, centre_x, np.full(len(centre_x), staff_y))
+            assert x == pytest.approx(inside * spec.patch_width_px, abs=0.05)
+            assert segment.segment.width_px % spec.patch_width_px == 0
+
+
+systems = st.lists(
+    st.tuples(
+        st.floats(0, 300), st.floats(20, 500), st.floats(5, 8_000), st.integers(1, 5), st.floats(4, 30)
+    ),
+    min_size=1,
+    max_size=3,
+)
+
+
+@settings(deadline=None, max_examples=40)
+@given(
+    systems, st.sampled_from([STRIPS, SQUARES, replace(STRIPS, width_px=400), replace(SQUARES, space_px=3.0)])
+)
+def test_each_place_of_a_system_is_covered_by_one_column(layout: list, spec: ImageSpec) -> None:
+    pages = pages_with(*layout)
+    check_columns(pages, segment_pages(pages, spec), spec)
+
+
+def test_a_system_is_one_segment_of_staff_strips() -> None:
+    pages = pages_with((50, 100, 400, 2, 10))
+    (segment,) = segment_pages(pages, STRIPS)
+    assert (segment.n_strips, segment.keep_from, len(segment.columns)) == (2, 0, 80)  # 400 px at 8/10, by 4
+    assert (segment.segment.width_px, segment.segment.height_px) == (320, 256)
+    assert segment.columns[0].tolist() == (0, 0, 50.0, 100.0, 55.0, 260.0)
+
+
+def test_a_system_too_wide_for_one_segment_is_shared_out_at_the_middle_of_the_overlaps(monkeypatch) -> None:
+    monkeypatch.setattr(score_segments, "_MAX_COLUMNS", 40)
+    pages = pages_with((0, 100, 500, 1, 10))  # 100 columns
+    segments = segment_pages(pages, STRIPS)
+    assert [round(s.columns["x0"][0] / 5) for s in segments] == [0, 30, 50, 70]
+    assert [len(s.columns) for s in segments] == [30, 20, 20, 30]
+    assert [s.keep_from for s in segments] == [0, 10, 10, 10]
+
+
+def test_the_last_of_several_segments_ends_with_the_system(monkeypatch) -> None:
+    monkeypatch.setattr(score_segments, "_MAX_COLUMNS", 40)
+    segments = segment_pages(pages_with((0, 100, 225, 1, 10)), STRIPS)  # 45 columns: 0-40 and 5-45
+    assert [s.segment.width_px for s in segments] == [160, 160]
+    assert [len(s.columns) for s in segments] == [22, 23]
+
+
+def test_a_square_shows_the_height_of_the_system_with_its_margins() -> None:
+    segments = segment_pages(pages_with((0, 100, 640, 1, 10)), SQUARES)
+    # 4 spaces of staff and 4 above and below are 120 px of the page, which are 224 px of the square
+    for segment in segments:
+        (piece,) = segment.segment.pieces
+        assert (piece.on_page.y0, piece.on_page.y1) == (60, 180)
+        assert piece.on_page.x1 - piece.on_page.x0 == pytest.approx(120)
+        assert segment.rows_shown.all()
+    assert len(segments) == 9  # 38 columns in squares of 7 that overlap by 3
+
+
+def test_a_small_staff_in_a_square_has_paper_around_it_and_no_neighbours() -> None:
+    image = np.zeros((600, 800), np.uint8)  # ink everywhere
+    pages = pages_with((50, 200, 640, 1, 10), image=image)
+    segments = segment_pages(pages, replace(SQUARES, space_px=4.0))
+    shown = cut_image(segments[0], pages.images)
+    assert shown.shape == (1, 224, 224)
+    assert (shown[0, 88:136] == 0).all()  # 12 spaces of 4 px around the middle
+    assert (shown[0, :88] == 1).all()
+    assert (shown[0, 136:] == 1).all()
+    assert segments[0].rows_shown.tolist() == [False, False, True, True, True, False, False]
+
+
+def test_an_image_is_one_at_paper_and_zero_at_ink_staff_by_staff() -> None:
+    image = np.full((600, 800), 255, np.uint8)
+    image[260:300] = 0  # about the second staff
+    pages = pages_with((50, 140, 400, 2, 10), image=image)
+    (segment,) = segment_pages(pages, STRIPS)
+    cut = cut_image(segment, pages.images)
+    assert (cut.shape, cut.dtype) == ((2, 128, 320), np.float32)
+    assert (cut[1, 50:78] == 0).all()
+    assert (cut[0, :100] == 1).all()
+    assert cut[1, 20].tolist() == [1.0] * 320
+
+
+def test_pages_without_systems_are_refused() -> None:
+    with pytest.raises(InputError, match=r"test.png: no systems on its pages"):
+        segment_pages(replace(pages_with((0, 0, 10, 1, 5)), systems=np.empty(0, SYSTEM_DTYPE)), STRIPS)
