@@ -12,26 +12,26 @@ def test_alpha_outside_0_to_1_is_refused(alpha: float) -> None:
 
 
 def test_values_that_cannot_work_are_refused_by_name() -> None:
-    with pytest.raises(InputError, match="data.batch_size is 1; expected at least 2"):
+    with pytest.raises(InputError, match=r"data.batch_size is 1; expected at least 2"):
         DataOptions(batch_size=1)
-    with pytest.raises(InputError, match="optimiser.head_rate is 0; expected more than 0"):
+    with pytest.raises(InputError, match=r"optimiser.head_rate is 0; expected more than 0"):
         OptimiserOptions(head_rate=0.0)
-    with pytest.raises(InputError, match="training.epochs is 0; expected at least 1"):
+    with pytest.raises(InputError, match=r"training.epochs is 0; expected at least 1"):
         TrainingOptions(epochs=0)
 
 
 def test_note_heads_without_a_loss_for_them_are_refused() -> None:
-    with pytest.raises(InputError, match="expected note heads exactly when local supervision"):
+    with pytest.raises(InputError, match=r"expected note heads exactly when local supervision"):
         Recipe("x", model=ModelOptions(note_heads=True))
 
 
 def test_local_supervision_of_notes_without_heads_is_refused() -> None:
-    with pytest.raises(InputError, match="expected note heads exactly when local supervision"):
+    with pytest.raises(InputError, match=r"expected note heads exactly when local supervision"):
         Recipe("x", loss=LossOptions(supervision="local"))
 
 
 def test_mutations_need_an_even_batch() -> None:
-    with pytest.raises(InputError, match="expected an even number, half originals and half mutants"):
+    with pytest.raises(InputError, match=r"expected an even number, half originals and half mutants"):
         Recipe("x", data=DataOptions(batch_size=5, mutations="negative"))
 
 

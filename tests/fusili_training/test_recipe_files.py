@@ -74,7 +74,7 @@ def test_a_recipe_states_only_what_differs_from_the_one_it_extends(tmp_path: Pat
 def test_recipes_that_extend_each_other_are_refused(tmp_path: Path) -> None:
     write(tmp_path, "a.toml", "extends = 'b.toml'")
     path = write(tmp_path, "b.toml", "extends = 'a.toml'")
-    with pytest.raises(InputError, match="extends itself"):
+    with pytest.raises(InputError, match=r"extends itself"):
         read_recipe(path)
 
 
@@ -115,12 +115,12 @@ def test_a_wrong_override_is_named_with_what_was_expected(override: str, message
 
 
 def test_a_file_that_is_no_toml_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="is no TOML file"):
+    with pytest.raises(InputError, match=r"is no TOML file"):
         read_recipe(write(tmp_path, "mine.toml", "alpha: 0.5"))
 
 
 def test_an_unknown_recipe_is_answered_with_names_like_it() -> None:
-    with pytest.raises(InputError, match="there is no recipe small-hybird; .*small-hybrid"):
+    with pytest.raises(InputError, match=r"there is no recipe small-hybird; .*small-hybrid"):
         find_recipe("small-hybird")
 
 

@@ -1,0 +1,62 @@
+"""Take two training steps by every recipe of the paper's tables, at full size, on pairs of noise.
+
+`python benchmarks/two_steps.py [RECIPE ...]` prints a markdown table: seconds of the second step, both losses.
+The encoders have random weights, the batch is 2.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from fusili_training.data import Batch
+from fusili_training.distributed import Ranks, choose_device
+from fusili_training.recipe_files import list_recipes, read_recipe
+from fusili_training.trainer import Trainer
+from fusili_training.truth import TRUTH_DTYPE
+
+OVERRIDES = ("data.batch_size=2", "weights.clip=random", "weights.clap=random", "model.initial_scale=1.0")
+SIDE_PX, N_SAMPLES = 224, 20 * 48_000
+
+
+class NoiseSource:
+    """Batches of two pairs of noise: an original and, where the recipe has mutations, a mutant."""
+
+    def __len__(self) -> int:
+        return 2
+
+    def epoch(self, number: int, skip: int = 0) -> Iterator[Batch]:
+        for index in range(skip, len(self)):
+            generator = torch.Generator().manual_seed(1000 * number + index)
+            yield Batch(
+                images=torch.rand(2, 1, SIDE_PX, SIDE_PX, generator=generator),
+                waveforms=torch.rand(2, N_SAMPLES, generator=generator) - 0.5,
+                is_original=torch.tensor([True, False]),
+                keys=("noise.0", "noise.0.mutant"),
+                truths=(np.zeros(0, dtype=TRUTH_DTYPE),) * 2,
+            )
+
+
+def main() -> None:
+    names = sys.argv[1:] or [name for name in list_recipes() if name.startswith("table")]
+    print("| recipe | second step, s | loss 1 | loss 2 |\n| --- | --- | --- | --- |")
+    for name in names:
+        with tempfile.TemporaryDirectory() as folder:
+            ranks = Ranks(0, 1, choose_device("auto"))
+            trainer = Trainer(read_recipe(name, OVERRIDES), Path(folder), NoiseSource(), None, ranks)
+            losses, seconds = [], 0.0
+            for batch in NoiseSource().epoch(0):
+                begun = time.perf_counter()
+                losses.append(trainer.step(batch)["loss"])
+                seconds = time.perf_counter() - begun
+        print(f"| {name} | {seconds:.1f} | {losses[0]:.4f} | {losses[1]:.4f} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()

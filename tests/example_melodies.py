@@ -1,0 +1,105 @@
+"""Small pairs whose image decides their audio: melodies as note heads on a staff strip, and as sine tones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from fusili_training.data import Batch
+from fusili_training.truth import TRUTH_DTYPE, TruthArray
+
+SAMPLE_RATE_HZ = 16_000
+STRIP_PX, SPACE_PX = 128, 8
+NOTE_PX, NOTE_SEC = 24, 0.24  # from one note to the next
+SCALE = (60, 62, 64, 65, 67, 69, 71, 72, 74, 76)  # MIDI pitches, C4 to E5: one step of the staff each
+
+TINY_MODEL = {
+    "width": 32,
+    "embedding_dim": 16,
+    "stem_channels": (4, 8, 8, 8),
+    "image_dilations": (1,),
+    "system_dilations": (1,),
+    "audio_dilations": (1, 2),
+}
+
+
+@dataclass(frozen=True)
+class Melody:
+    """A pair and its truth."""
+
+    key: str
+    image: npt.NDArray[np.float32]  # (1, STRIP_PX, width), 0 is ink
+    waveform: npt.NDArray[np.float32]
+    truth: TruthArray
+
+
+def melody(key: str, steps: Sequence[int]) -> Melody:
+    """Write and play the given steps of the scale."""
+    image = np.ones((1, STRIP_PX, NOTE_PX * len(steps)), dtype=np.float32)
+    middle = STRIP_PX // 2
+    for line in range(-2, 3):
+        image[0, middle + line * SPACE_PX] = 0
+    truth = np.zeros(len(steps), dtype=TRUTH_DTYPE)
+    tones = []
+    seconds = np.arange(int(NOTE_SEC * SAMPLE_RATE_HZ)) / SAMPLE_RATE_HZ
+    for place, step in enumerate(steps):
+        x, y = NOTE_PX * place + 8, middle + (6 - step) * SPACE_PX // 2
+        image[0, y - 3 : y + 4, x - 4 : x + 5] = 0
+        hertz = 440 * 2 ** ((SCALE[step] - 69) / 12)
+        tones.append(0.3 * np.sin(2 * np.pi * hertz * seconds) * np.exp(-4 * seconds))
+        box = (x - 4, y - 3, x + 4, y + 4)
+        truth[place] = (
+            f"n{place}",
+            SCALE[step],
+            0,
+            0,
+            *box,
+            place * NOTE_SEC,
+            (place + 1) * NOTE_SEC,
+            True,
+        )
+    return Melody(key, image, np.concatenate(tones).astype(np.float32), truth)
+
+
+def random_melodies(n_melodies: int, n_notes: int = 6, seed: int = 0) -> list[Melody]:
+    """Return melodies that all differ."""
+    rng = np.random.default_rng(seed)
+    found: dict[tuple[int, ...], None] = {}
+    while len(found) < n_melodies:
+        found[tuple(int(step) for step in rng.integers(0, len(SCALE), n_notes))] = None
+    return [melody(f"melody-{number}", steps) for number, steps in enumerate(found)]
+
+
+def batch_of(melodies: Sequence[Melody], is_original: Sequence[bool] | None = None) -> Batch:
+    """Put melodies of the same length together."""
+    return Batch(
+        images=torch.from_numpy(np.stack([each.image for each in melodies])),
+        waveforms=torch.from_numpy(np.stack([each.waveform for each in melodies])),
+        is_original=torch.tensor(is_original if is_original is not None else [True] * len(melodies)),
+        keys=tuple(each.key for each in melodies),
+        truths=tuple(each.truth for each in melodies),
+    )
+
+
+@dataclass(frozen=True)
+class MelodySource:
+    """Batches of melodies in an order of their own in each epoch; rank r of R has each batch's r-th part."""
+
+    melodies: Sequence[Melody]
+    batch_size: int
+    rank: int = 0
+    n_ranks: int = 1
+
+    def __len__(self) -> int:
+        return len(self.melodies) // self.batch_size
+
+    def epoch(self, number: int, skip: int = 0) -> Iterator[Batch]:
+        order = np.random.default_rng([7, number]).permutation(len(self.melodies))
+        share = self.batch_size // self.n_ranks
+        for index in range(skip, len(self)):
+            first = index * self.batch_size + self.rank * share
+            yield batch_of([self.melodies[i] for i in order[first : first + share]])

@@ -1,0 +1,23 @@
+"""Treating denormal numbers as 0 on a CPU, where a Sinkhorn score is many times slower on them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import numpy as np
+import torch
+
+__all__ = ["flushed_denormals"]
+
+
+@contextmanager
+def flushed_denormals() -> Iterator[None]:
+    """Flush denormal numbers to 0 meanwhile, in this thread and those that it starts."""
+    for kind in (np.float32, np.float64):
+        np.finfo(kind).smallest_subnormal  # noqa: B018 (kept from now on; read later, numpy would warn)
+    torch.set_flush_denormal(True)
+    try:
+        yield
+    finally:
+        torch.set_flush_denormal(False)

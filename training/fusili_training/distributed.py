@@ -1,0 +1,108 @@
+"""Joining the ranks of a run that torchrun started; a run of one process is its own only rank."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, distributed, nn
+from torch.nn.parallel import DistributedDataParallel
+
+from fusili_mir.errors import InputError
+
+__all__ = ["Ranks", "choose_device", "join_ranks"]
+
+
+@dataclass(frozen=True)
+class Ranks:
+    """The place of this process among those that train together.
+
+    Attributes
+    ----------
+    rank, n_ranks : int
+        This process, from 0, of so many.
+    device : torch.device
+        Where this rank computes.
+    """
+
+    rank: int
+    n_ranks: int
+    device: torch.device
+
+    @property
+    def is_first(self) -> bool:
+        """Whether this is the rank that writes and speaks."""
+        return self.rank == 0
+
+    def share_of(self, batch_size: int) -> int:
+        """Return the part of a global batch that falls to each rank."""
+        if batch_size % self.n_ranks:
+            raise InputError(
+                f"data.batch_size is {batch_size} on {self.n_ranks} ranks; expected a multiple of {self.n_ranks}"
+            )
+        return batch_size // self.n_ranks
+
+    def wrap(self, module: nn.Module) -> nn.Module:
+        """Average the gradients of a module over the ranks; on GPUs batch statistics are common, too."""
+        if self.n_ranks == 1:
+            return module
+        if self.device.type != "cuda":
+            return DistributedDataParallel(module)
+        module = nn.SyncBatchNorm.convert_sync_batchnorm(module)  # type: ignore[no-untyped-call]
+        return DistributedDataParallel(module, device_ids=[self.device.index])
+
+    def total(self, values: Tensor) -> Tensor:
+        """Add up numbers over the ranks."""
+        if self.n_ranks == 1:
+            return values
+        summed = values.clone()
+        distributed.all_reduce(summed)
+        return summed
+
+    def collect(self, value: Any) -> list[Any]:
+        """Return the values of all ranks, in order of rank."""
+        if self.n_ranks == 1:
+            return [value]
+        values: list[Any] = [None] * self.n_ranks
+        distributed.all_gather_object(values, value)
+        return values
+
+
+@contextmanager
+def join_ranks(device: str = "auto") -> Iterator[Ranks]:
+    """Join the process group that torchrun describes in the environment, and leave it in the end.
+
+    Parameters
+    ----------
+    device : str
+        "auto", "cpu" or "cuda". Ranks on GPUs talk by NCCL and take the GPU of their local number, ranks on
+        CPUs talk by Gloo.
+    """
+    n_ranks = int(os.environ.get("WORLD_SIZE", "1"))
+    chosen = choose_device(device, int(os.environ.get("LOCAL_RANK", "0")))
+    if chosen.type == "cuda":
+        torch.cuda.set_device(chosen)
+    if n_ranks == 1:
+        yield Ranks(0, 1, chosen)
+        return
+    distributed.init_process_group("nccl" if chosen.type == "cuda" else "gloo")
+    try:
+        yield Ranks(distributed.get_rank(), n_ranks, chosen)
+    finally:
+        distributed.destroy_process_group()
+
+
+def choose_device(name: str, local_rank: int = 0) -> torch.device:
+    """Return the device of a rank of this machine; `name` is "auto", "cpu" or "cuda"."""
+    if name == "cpu" or (name == "auto" and not torch.cuda.is_available()):
+        return torch.device("cpu")
+    if local_rank >= torch.cuda.device_count():
+        raise InputError(
+            f"this machine has {torch.cuda.device_count()} usable GPUs; expected at least {local_rank + 1}:"
+            " start fewer processes, or set training.device=cpu"
+        )
+    return torch.device("cuda", local_rank)

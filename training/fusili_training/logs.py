@@ -1,0 +1,120 @@
+"""What a run writes down: CSV files that a resumed run continues without a seam, and TensorBoard's events."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from fusili_mir.errors import OutputError
+
+if TYPE_CHECKING:
+    from torch.utils.tensorboard import SummaryWriter
+
+__all__ = ["CsvLog", "RunLogs", "save_text"]
+
+
+def save_text(text: str, path: Path) -> None:
+    """Write a small text file."""
+    try:
+        path.write_text(text + "\n", encoding="utf-8")
+    except OSError as error:
+        raise OutputError(f"{path}: cannot be written ({error.strerror})") from error
+
+
+class CsvLog:
+    """A CSV file with one row a step, written through at once.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    columns : sequence of str
+        The first one is ``step``.
+    last_step : int
+        Rows of later steps, which a run before wrote and lost, are removed.
+    """
+
+    def __init__(self, path: Path, columns: tuple[str, ...], last_step: int) -> None:
+        self.path, self.columns = path, columns
+        kept = _rows_until(path, last_step) if path.exists() else []
+        try:
+            with path.open("w", newline="", encoding="utf-8") as file:
+                writer = csv.writer(file)
+                writer.writerow(columns)
+                writer.writerows(kept)
+            self._file = path.open("a", newline="", encoding="utf-8")
+        except OSError as error:
+            raise OutputError(f"{path}: cannot be written ({error.strerror})") from error
+
+    def write(self, values: Mapping[str, float]) -> None:
+        """Append a row; columns that have no value stay empty."""
+        try:
+            csv.writer(self._file).writerow([values.get(column, "") for column in self.columns])
+            self._file.flush()
+        except OSError as error:
+            raise OutputError(f"{self.path}: cannot be written ({error.strerror})") from error
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+
+def _rows_until(path: Path, last_step: int) -> list[list[str]]:
+    """Return the complete rows, without the header, of steps up to `last_step`."""
+    lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
+    rows = csv.reader(line for line in lines[1:] if line.endswith("\n"))
+    return [row for row in rows if row and int(row[0]) <= last_step]
+
+
+class RunLogs:
+    """``steps.csv`` and ``validations.csv`` of a run, and the same figures for TensorBoard.
+
+    Parameters
+    ----------
+    folder : Path
+        Of the run.
+    step_columns, validation_columns : tuple of str
+        What is written; the first of each is ``step``.
+    last_step : int
+        Where the run goes on; 0 for a new one.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        step_columns: tuple[str, ...],
+        validation_columns: tuple[str, ...],
+        last_step: int,
+    ) -> None:
+        self._steps = CsvLog(folder / "steps.csv", step_columns, last_step)
+        self._validations = CsvLog(folder / "validations.csv", validation_columns, last_step)
+        self._events = _open_events(folder / "tensorboard", last_step)
+
+    def write_step(self, values: Mapping[str, float]) -> None:
+        """Write down a training step."""
+        self._steps.write(values)
+        self._write_events("training", values)
+
+    def write_validation(self, values: Mapping[str, float]) -> None:
+        """Write down a validation."""
+        self._validations.write(values)
+        self._write_events("validation", values)
+
+    def _write_events(self, kind: str, values: Mapping[str, float]) -> None:
+        for name, value in values.items():
+            if name != "step":
+                self._events.add_scalar(f"{kind}/{name}", value, int(values["step"]))
+
+    def close(self) -> None:
+        """Close all files."""
+        self._steps.close()
+        self._validations.close()
+        self._events.close()
+
+
+def _open_events(folder: Path, last_step: int) -> SummaryWriter:
+    from torch.utils.tensorboard import SummaryWriter
+
+    return SummaryWriter(str(folder), purge_step=last_step + 1)

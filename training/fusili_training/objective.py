@@ -1,0 +1,108 @@
+"""What a recipe minimises: the contrastive loss, and the terms of local supervision beside it.
+
+The model and its losses are one module, so that everything a step computes is inside the forward pass that
+DistributedDataParallel watches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from torch import Tensor, nn
+
+from fusili_training.losses import ContrastiveLoss
+from fusili_training.model import FusiliModel, PairOutput
+from fusili_training.recipe import LossOptions
+from fusili_training.scores import choose_local_score
+from fusili_training.supervision import alignment_loss
+from fusili_training.targets import DenseTargets
+
+__all__ = ["TERMS", "Objective", "StepOutput", "patches_only"]
+
+TERMS = ("local", "global", "alignment", "notes")
+
+
+@dataclass(frozen=True)
+class StepOutput:
+    """The loss of a batch.
+
+    Attributes
+    ----------
+    loss : Tensor [shape=()]
+        What is minimised.
+    terms : dict
+        Its terms by name, before their weights; see `TERMS`.
+    encoded : PairOutput
+        The batch as the model saw it.
+    """
+
+    loss: Tensor
+    terms: dict[str, Tensor]
+    encoded: PairOutput
+
+
+class Objective(nn.Module):
+    """A model and the loss it is trained with."""
+
+    def __init__(self, model: FusiliModel, options: LossOptions) -> None:
+        super().__init__()
+        self.model = model
+        self.options = options
+        self.contrastive = ContrastiveLoss(
+            options.alpha,
+            choose_local_score(
+                options.local_score, options.sinkhorn_iterations, model.audio.geometry.frame_repeats
+            ),
+        )
+        if options.alpha > 0 or not options.trains_local_heads:
+            model.freeze_unused(options.alpha)
+
+    def forward(
+        self,
+        images: Tensor,
+        waveforms: Tensor,
+        is_original: Tensor | None = None,
+        targets: DenseTargets | None = None,
+    ) -> StepOutput:
+        """Return the loss of a batch.
+
+        Parameters
+        ----------
+        images : Tensor [shape=(B, S, height, width)]
+            0 is ink, 1 is paper.
+        waveforms : Tensor [shape=(B, n_samples)]
+            Padded with zeros.
+        is_original : Tensor of bool [shape=(B,)], optional
+            False for pairs that serve as negatives only.
+        targets : DenseTargets, optional
+            Needed under local supervision, and only there.
+        """
+        encoded = self.model(images, waveforms)
+        contrast = self.contrastive(
+            encoded.images, encoded.recordings, encoded.local_scale, encoded.global_scale, is_original
+        )
+        loss = contrast.total
+        terms = {"local": contrast.local_term, "global": contrast.global_term}
+        if targets is not None:
+            for name, weight, term in self._supervise(encoded, targets):
+                terms[name] = term
+                loss = loss + weight * term
+        return StepOutput(loss, {name: term for name, term in terms.items() if term is not None}, encoded)
+
+    def _supervise(self, encoded: PairOutput, targets: DenseTargets) -> Iterator[tuple[str, float, Tensor]]:
+        """Yield name, weight and value of the terms of local supervision."""
+        masks = encoded.image_tokens.mask, encoded.audio_tokens.mask
+        if self.options.alignment_weight > 0:
+            patches, frames = patches_only(encoded), encoded.recordings.local
+            term = alignment_loss(patches, frames, encoded.local_scale, targets.alignment, *masks)
+            yield "alignment", self.options.alignment_weight, term
+        if self.model.note_heads is not None:
+            tokens = encoded.image_tokens.local, encoded.audio_tokens.local
+            yield "notes", self.options.note_weight, self.model.note_heads(*tokens, targets.notes, *masks)
+
+
+def patches_only(encoded: PairOutput) -> Tensor:
+    """Return the patch embeddings [shape=(B, N, d)], without the class token that training may add in front."""
+    n_patches = encoded.image_tokens.local.shape[1]
+    return encoded.images.local[:, -n_patches:]

@@ -1,0 +1,68 @@
+"""The model that a run begins with."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import torch
+
+from fusili_mir.errors import InputError
+from fusili_training.checkpoint import load_checkpoint
+from fusili_training.model import FusiliModel
+from fusili_training.recipe import Recipe, WeightsOptions
+from fusili_training.weights import (
+    download_clip_weights,
+    is_released_checkpoint,
+    load_clap_weights,
+    load_clip_weights,
+    load_released_checkpoint,
+    load_state_dict,
+)
+
+__all__ = ["build_starting_model"]
+
+
+def build_starting_model(recipe: Recipe, load_weights: bool = True) -> FusiliModel:
+    """Build the model of a recipe.
+
+    Parameters
+    ----------
+    recipe : Recipe
+        Its seed decides the random weights.
+    load_weights : bool
+        Whether the weights that the recipe names are loaded; not when a checkpoint of this run follows.
+    """
+    torch.manual_seed(recipe.seed)
+    model = FusiliModel(recipe.model)
+    if load_weights:
+        _load(model, recipe.weights)
+    if recipe.weights.pretrained_image:
+        model.image.freeze_pretrained()
+    for tower in (model.image, model.audio):
+        tower.set_gradient_checkpointing(recipe.training.gradient_checkpointing)
+    return model
+
+
+def _load(model: FusiliModel, weights: WeightsOptions) -> None:
+    if weights.clip == "download":
+        download_clip_weights(model)
+    elif weights.clip != "random":
+        load_clip_weights(model, _existing("weights.clip", weights.clip))
+    if weights.clap != "random":
+        load_clap_weights(model, _existing("weights.clap", weights.clap))
+    if weights.checkpoint:
+        path = _existing("weights.checkpoint", weights.checkpoint)
+        if is_released_checkpoint(load_state_dict(path)):
+            load_released_checkpoint(model, path)
+        else:
+            load_checkpoint(path).restore_model(model, path)
+
+
+def _existing(key: str, name: str) -> Path:
+    path = Path(name)
+    if not path.is_file():
+        choice = "" if key == "weights.checkpoint" else f", or {key}=random to start without it"
+        raise InputError(
+            f"{key} is {name}, and there is no such file; give its path with --override {key}=PATH{choice}"
+        )
+    return path
