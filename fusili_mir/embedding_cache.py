@@ -138,7 +138,7 @@ def load_encoded_score(filename: str | Path, key: EmbeddingKey) -> EncodedScore 
         None if they were made from another score, with another bundle, or by another version.
     """
     try:
-        with np.load(filename, allow_pickle=False) as arrays:
+        with Path(filename).open("rb") as file, np.load(file, allow_pickle=False) as arrays:
             made_for = (int(arrays["format"]), str(arrays["bundle"]), str(arrays["score"]))
             if made_for != (CACHE_FORMAT, key.bundle, key.score):
                 return None

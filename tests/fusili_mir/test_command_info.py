@@ -1,0 +1,77 @@
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from example_bundles import write_ink_bundle, write_pitch_bundle
+
+from fusili_mir import bundle as bundle_module
+from fusili_mir.bundle import save_bundle
+from fusili_mir.cli import main
+
+
+def run(*arguments: str | Path) -> int:
+    with pytest.raises(SystemExit) as end:
+        main([str(argument) for argument in arguments])
+    assert isinstance(end.value.code, int)
+    return end.value.code
+
+
+def test_a_bundle_is_described_and_its_graphs_are_checked(tmp_path: Path, capsys) -> None:
+    bundle = write_pitch_bundle(tmp_path / "pitch")
+    manifest = replace(bundle.manifest, quality={"onset_median_ms": 33.333333, "pieces": 35})
+    save_bundle(tmp_path / "known", manifest, bundle.read_graph("image"), bundle.read_graph("audio"))
+    assert run("info", tmp_path / "known") == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "bundle         pitch (fp32, format 1)"
+    assert "licence        CC0-1.0" in lines
+    assert "image          staff strips 128 px high, staff lines 8 px apart, a column every 4 px" in lines
+    assert "audio          16000 Hz, clips of any length, a frame every 40 ms" in lines
+    assert "quality        onset_median_ms: 33.33" in lines
+    assert any(line.startswith("graph          audio.onnx, 0.1 MB, checksum ") for line in lines)
+    assert any(line.startswith("onnxruntime    ") and line.endswith("cpu") for line in lines)
+    assert lines[-1].startswith("auto           runs on ")
+
+
+def test_squares_are_described_by_their_patches(tmp_path: Path, capsys) -> None:
+    write_ink_bundle(tmp_path / "ink")
+    assert run("info", tmp_path / "ink") == 0
+    out = capsys.readouterr().out
+    assert "image          squares of 224 x 224 px, patches of 32 x 32 px" in out
+    assert "audio          16000 Hz, clips of 2 s, a frame every 40 ms" in out
+
+
+def test_a_damaged_bundle_is_one_line_and_exit_code_1(tmp_path: Path, capsys) -> None:
+    write_pitch_bundle(tmp_path / "pitch")
+    (tmp_path / "pitch" / "audio.onnx").write_bytes(b"")
+    assert run("info", tmp_path / "pitch") == 1
+    error = capsys.readouterr().err
+    assert error.startswith("fusili-mir: ")
+    assert "audio.onnx: sha256" in error
+    assert error.count("\n") == 1
+
+
+def test_what_is_no_bundle_is_exit_code_1(tmp_path: Path, capsys) -> None:
+    assert run("info", tmp_path / "none") == 1
+    assert "not found; expected a bundle" in capsys.readouterr().err
+
+
+def test_without_an_installed_bundle_the_machine_is_still_described(
+    tmp_path: Path, monkeypatch, capsys
+) -> None:
+    monkeypatch.setattr(bundle_module, "_DEFAULT_FOLDER", tmp_path / "small")
+    assert run("info") == 0
+    out = capsys.readouterr().out
+    assert "bundle         no model comes with this installation" in out
+    assert "onnxruntime    " in out
+
+
+def test_without_onnxruntime_the_bundle_is_still_described(tmp_path: Path, monkeypatch, capsys) -> None:
+    write_pitch_bundle(tmp_path / "pitch")
+    monkeypatch.setitem(sys.modules, "onnxruntime", None)
+    assert run("info", tmp_path / "pitch") == 0
+    out = capsys.readouterr().out
+    assert "bundle         pitch" in out
+    assert "onnxruntime    onnxruntime is not installed; run pip install 'fusili-mir[cpu]'" in out
