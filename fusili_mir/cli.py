@@ -14,8 +14,11 @@ from fusili_mir.errors import FusiliError
 __all__ = ["main"]
 
 _COMMANDS = {
+    "align": "Align a recording with a score: which note, and which spot, sounds at which second.",
     "info": "Say what a model bundle is, and what this machine can run it on.",
     "pages": "Show what is found on the pages of a score: systems, measures, note heads.",
+    "point": "Point at a second and get a spot of the score, or the other way round.",
+    "render": "Turn a corpus of scores into training pairs.",
 }
 """Name and one-line help of each command; `fusili_mir.commands.NAME` holds its `command`."""
 

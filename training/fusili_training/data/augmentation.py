@@ -1,0 +1,87 @@
+"""Varying pairs while training: the image as a scan or a photograph, the sound as a recording. Truth follows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from fusili_mir.errors import InputError
+from fusili_training.augment_audio import AudioAugmentation, augment_audio
+from fusili_training.data.shard_folder import Pair
+from fusili_training.degrade import Degradation
+
+__all__ = ["Augmentation", "augment"]
+
+
+@dataclass(frozen=True)
+class Augmentation:
+    """How far pairs are varied.
+
+    Attributes
+    ----------
+    image_probability : float
+        Share of images that are changed at all.
+    image_strength : float
+        Ink, light, blur, noise and compression, 0 to 1, as in `Degradation.draw`.
+    rotation_deg : float
+        Largest turn: what is left after a page was levelled.
+    audio : AudioAugmentation
+    """
+
+    image_probability: float = 0.8
+    image_strength: float = 0.6
+    rotation_deg: float = 0.15
+    audio: AudioAugmentation = field(
+        default_factory=lambda: AudioAugmentation(
+            detune_cents=30.0, colour_db=4.0, reverb_sec=1.2, lowest_snr_db=12.0, gain_db=8.0
+        )
+    )
+
+    def __post_init__(self) -> None:
+        for name, highest in (("image_probability", 1.0), ("image_strength", 1.0), ("rotation_deg", 3.0)):
+            if not 0 <= getattr(self, name) <= highest:
+                raise InputError(f"{name} is {getattr(self, name)}; expected 0 to {highest:g}")
+
+
+def augment(pair: Pair, limits: Augmentation, rng: np.random.Generator) -> Pair:
+    """Vary a pair at random.
+
+    Parameters
+    ----------
+    pair : Pair
+    limits : Augmentation
+    rng : np.random.Generator
+
+    Returns
+    -------
+    Pair
+        Its truth says where the heads went, and when the notes sound now.
+    """
+    changed_audio = augment_audio(pair.waveform, pair.sample_rate_hz, limits.audio, rng)
+    truth = pair.truth.copy()
+    truth["onset_sec"] *= changed_audio.time_factor
+    truth["offset_sec"] *= changed_audio.time_factor
+    varied = replace(pair, waveform=changed_audio.samples, truth=truth)
+    return _augment_image(varied, limits, rng) if rng.uniform() < limits.image_probability else varied
+
+
+def _augment_image(pair: Pair, limits: Augmentation, rng: np.random.Generator) -> Pair:
+    """Spoil all strips in the same way: one page has one angle, by which each strip turns about its middle."""
+    drawn = Degradation.draw(rng, limits.image_strength)
+    degradation = replace(drawn, rotation_deg=limits.rotation_deg * rng.uniform(-1.0, 1.0))
+    height_px, width_px = pair.strip_height_px, pair.image.shape[1]
+    strips = pair.image.reshape(-1, height_px, width_px)
+    image = np.concatenate([degradation.apply(strip, rng) for strip in strips])
+    truth = pair.truth.copy()
+    x, y = (truth["x0"] + truth["x1"]) / 2, (truth["y0"] + truth["y1"]) / 2
+    top = np.floor(y / height_px) * height_px
+    new_x, new_y = degradation.to_degraded(x, y - top, width_px=width_px, height_px=height_px)
+    for name, shift in (
+        ("x0", new_x - x),
+        ("x1", new_x - x),
+        ("y0", new_y + top - y),
+        ("y1", new_y + top - y),
+    ):
+        truth[name] += shift.astype(np.float32)
+    return replace(pair, image=image, truth=truth)

@@ -1,0 +1,114 @@
+"""Batches for one rank, read ahead by worker processes, to be continued from where a checkpoint was taken."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+from torch.utils.data import DataLoader, Dataset
+
+from fusili_mir.errors import InputError
+from fusili_training.data.augmentation import Augmentation, augment
+from fusili_training.data.batch import Batch, collate
+from fusili_training.data.batch_plan import BatchOptions, plan_batches
+from fusili_training.data.shard_folder import Pair, ShardFolder
+from fusili_training.random_streams import random_stream
+
+__all__ = ["PairLoader"]
+
+
+class _PairDataset(Dataset[Pair]):
+    """Pairs by their place in the folder, varied anew in each epoch."""
+
+    def __init__(self, folder: ShardFolder, augmentation: Augmentation | None, seed: int, epoch: int) -> None:
+        self._folder, self._augmentation, self._seed, self._epoch = folder, augmentation, seed, epoch
+
+    def __getitem__(self, place: int) -> Pair:
+        pair = self._folder.read(self._folder.entries[place])
+        if self._augmentation is None:
+            return pair
+        return augment(pair, self._augmentation, random_stream(self._seed, self._epoch, pair.key))
+
+
+class PairLoader:
+    """The batches of one rank.
+
+    Order and content of the batches depend on the folder, the options and the number of the epoch only, not on
+    the number of workers; ranks share each batch out among them. Iterating gives the rest of the current epoch,
+    then the next one; `state_dict` says how far it is.
+
+    Parameters
+    ----------
+    folder : ShardFolder
+    options : BatchOptions
+        Its batch size is that of all ranks together.
+    augmentation : Augmentation, optional
+        How pairs are varied; by default not at all.
+    rank, world_size : int
+    workers : int
+        Processes that read ahead; 0 reads in this one.
+    """
+
+    def __init__(
+        self,
+        folder: ShardFolder,
+        options: BatchOptions,
+        augmentation: Augmentation | None = None,
+        rank: int = 0,
+        world_size: int = 1,
+        workers: int = 0,
+    ) -> None:
+        unit = world_size * (1 if options.mutations == "none" else 2)
+        if not 0 <= rank < world_size or options.batch_size % unit:
+            raise InputError(
+                f"batches of {options.batch_size} for rank {rank} of {world_size}; "
+                f"expected a multiple of {unit}, and a rank below {world_size}"
+            )
+        self._folder, self._options, self._augmentation = folder, options, augmentation
+        self._rank, self._world_size, self._workers = rank, world_size, workers
+        self._n_batches = len(plan_batches(folder.entries, options, 0))
+        self._epoch = self._n_consumed = 0
+
+    def __len__(self) -> int:
+        """Return the number of batches in an epoch, the same on every rank."""
+        return self._n_batches
+
+    def epoch(self, number: int, skip: int = 0) -> Iterator[Batch]:
+        """Yield the batches of an epoch but for the first `skip`."""
+        share = self._options.batch_size // self._world_size
+        own = slice(self._rank * share, (self._rank + 1) * share)
+        batches = [batch[own] for batch in plan_batches(self._folder.entries, self._options, number)[skip:]]
+        loader: DataLoader[Pair] = DataLoader(
+            _PairDataset(self._folder, self._augmentation, self._options.seed, number),
+            batch_sampler=batches,
+            num_workers=self._workers,
+            collate_fn=partial(collate, n_samples=self._n_samples()),
+        )
+        yield from loader
+
+    def __iter__(self) -> Iterator[Batch]:
+        """Yield what is left of the current epoch, and move on to the next one."""
+        for batch in self.epoch(self._epoch, self._n_consumed):
+            self._n_consumed += 1
+            yield batch
+        self._epoch, self._n_consumed = self._epoch + 1, 0
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return how far iterating has come."""
+        return {"seed": self._options.seed, "epoch": self._epoch, "batches": self._n_consumed}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Go on from a state; iterating then gives the batches that would have come."""
+        if state["seed"] != self._options.seed:
+            raise InputError(
+                f"the state was saved with seed {state['seed']}, this loader has {self._options.seed}; "
+                "its batches would be others"
+            )
+        self._epoch, self._n_consumed = int(state["epoch"]), int(state["batches"])
+
+    def _n_samples(self) -> int | None:
+        """Return the length of all waveforms; strips have none of their own."""
+        if self._folder.segment["shape"] != "square":
+            return None
+        return round(float(self._folder.segment["max_duration_sec"]) * self._folder.sample_rate_hz)

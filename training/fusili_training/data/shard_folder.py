@@ -1,0 +1,150 @@
+"""A folder of shards, on this machine or anywhere that fsspec reaches: which pairs it has, and each of them.
+
+The JSON file beside a shard says where a pair begins and how long it is, so one read fetches it. For remote
+shards put ``simplecache::`` before the url, and fsspec keeps a copy of each shard.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import tarfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import fsspec
+import numpy as np
+import numpy.typing as npt
+import soundfile
+from PIL import Image
+
+from fusili_mir.boxes import GreyImage
+from fusili_mir.errors import InputError
+from fusili_training.truth import TruthArray, truth_from_json
+
+__all__ = ["Pair", "PairEntry", "ShardFolder"]
+
+_FORMAT = 1
+
+
+@dataclass(frozen=True)
+class PairEntry:
+    """Where a pair lies: `offset` and `size` in bytes of its shard. `mutant_of` is the key of its original."""
+
+    key: str
+    mutant_of: str | None
+    shard: str
+    offset: int
+    size: int
+
+    @property
+    def piece(self) -> str:
+        """The id of its piece."""
+        return self.key.split(".")[0]
+
+    @property
+    def rendering(self) -> str:
+        """Piece and layout: what was engraved and played in one go."""
+        return ".".join(self.key.split(".")[:2])
+
+
+@dataclass(frozen=True, eq=False)
+class Pair:
+    """One pair, decoded.
+
+    Attributes
+    ----------
+    key : str
+    mutant_of : str or None
+    image : np.ndarray [shape=(S * strip_height_px, width)], uint8
+        0 is ink, 255 is paper; S strips under each other.
+    waveform : np.ndarray [shape=(samples,)], float32
+    truth : np.ndarray of `TRUTH_DTYPE`
+    strip_height_px, sample_rate_hz : int
+    """
+
+    key: str
+    mutant_of: str | None
+    image: GreyImage
+    waveform: npt.NDArray[np.float32]
+    truth: TruthArray
+    strip_height_px: int
+    sample_rate_hz: int
+
+
+class ShardFolder:
+    """The pairs of one split of a rendered corpus.
+
+    Parameters
+    ----------
+    url : str or Path
+        The folder that `fusili_training.render.render_corpus` wrote, local or any url of fsspec.
+    split : str
+    """
+
+    def __init__(self, url: str | Path, split: str = "train") -> None:
+        self.url = str(url).rstrip("/")
+        self.manifest = self._read_json("manifest.json")
+        if self.manifest.get("format") != _FORMAT:
+            raise InputError(
+                f"{self.url}: shards of format {self.manifest.get('format')!r}; expected {_FORMAT}"
+            )
+        shards = [shard["name"] for shard in self.manifest["splits"].get(split, {}).get("shards", [])]
+        self.entries = [
+            PairEntry(sample["key"], sample["mutant_of"], shard, sample["offset"], sample["size"])
+            for shard in shards
+            for sample in self._read_json(shard.removesuffix(".tar") + ".json")["samples"]
+        ]
+        if not self.entries:
+            raise InputError(f"{self.url}: no pairs for {split!r}; was that split rendered?")
+
+    @property
+    def segment(self) -> dict[str, Any]:
+        """The options of the segments, as in `SegmentOptions`."""
+        options: dict[str, Any] = self.manifest["recipe"]["segment"]
+        return options
+
+    @property
+    def sample_rate_hz(self) -> int:
+        """Of all clips."""
+        return int(self.manifest["recipe"]["audio"]["sample_rate_hz"])
+
+    def read(self, entry: PairEntry) -> Pair:
+        """Read one pair."""
+        try:
+            with fsspec.open(f"{self.url}/{entry.shard}", "rb") as file:
+                file.seek(entry.offset)
+                data = file.read(entry.size)
+            with tarfile.open(fileobj=io.BytesIO(data), mode="r:") as archive:
+                members = {
+                    member.name.removeprefix(f"{entry.key}."): archive.extractfile(member).read()  # type: ignore[union-attr]
+                    for member in archive
+                }
+            described = json.loads(members["json"])
+            with Image.open(io.BytesIO(members["png"])) as image:
+                grey = np.asarray(image)
+            waveform, rate_hz = soundfile.read(io.BytesIO(members["flac"]), dtype="float32")
+        except (OSError, KeyError, ValueError, tarfile.TarError, soundfile.LibsndfileError) as error:
+            raise InputError(
+                f"{self.url}/{entry.shard}: the pair {entry.key} cannot be read ({error}); is the shard whole?"
+            ) from error
+        return Pair(
+            key=entry.key,
+            mutant_of=entry.mutant_of,
+            image=grey,
+            waveform=waveform,
+            truth=truth_from_json(described["notes"]),
+            strip_height_px=int(described["strip_height_px"]),
+            sample_rate_hz=int(rate_hz),
+        )
+
+    def _read_json(self, name: str) -> dict[str, Any]:
+        try:
+            with fsspec.open(f"{self.url}/{name}", "rb") as file:
+                content: dict[str, Any] = json.load(file)
+        except (OSError, ValueError, ImportError) as error:
+            raise InputError(
+                f"{self.url}/{name}: cannot be read ({error}); expected a folder written by fusili-mir render"
+            ) from error
+        return content
