@@ -74,10 +74,10 @@ def test_one_iteration_by_hand() -> None:
     assert fusili_score(patches, frames, torch.tensor(8.0), n_iterations=1).item() == pytest.approx(4.0)
 
 
-@pytest.mark.parametrize("pairs_per_tile", [1, 2, 3, 5, 100])
+@pytest.mark.parametrize("pairs_per_tile", [1, 3, 100])
 def test_the_tile_size_changes_nothing(pairs_per_tile: int) -> None:
-    patches, frames, scale = batch(n_images=5, n_recordings=7)
-    weights = torch.arange(35.0, dtype=torch.float64).view(5, 7)
+    patches, frames, scale = batch(n_images=3, n_recordings=4)
+    weights = torch.arange(12.0, dtype=torch.float64).view(3, 4)
     expected = slow_score(patches, frames, scale)
     found = fusili_score(patches, frames, scale, pairs_per_tile=pairs_per_tile)
     torch.testing.assert_close(found, expected)
