@@ -1,7 +1,8 @@
 """Bring score images and recordings together: which spot on which page sounds at which second.
 
     import fusili_mir as fm
-    pages = fm.load_pages("scan.pdf")  # or fm.render_pages("piece.musicxml"), whose notes are known
+    performance, alignment, score = fm.align_score("piece.musicxml", "recording.wav")  # partitura's types
+    frames = fm.align_pages(fm.load_pages("scan.pdf"), "recording.wav")  # images alone
 
 Names are loaded when they are first used, so that importing the package costs nothing.
 """
@@ -14,42 +15,88 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from fusili_mir.alignment import (
+        Alignment,
+        AlignmentWarning,
+        align_encoded,
+        align_pages,
+        align_recording,
+        align_score,
+    )
+    from fusili_mir.alignment_files import save_alignment
     from fusili_mir.engraving import EngravingOptions
     from fusili_mir.errors import FusiliError, InputError, MissingExtraError, OutputError
     from fusili_mir.geometry import FrameGrid, PatchGrid
     from fusili_mir.overlay import draw_overlay
     from fusili_mir.page_files import save_pages
     from fusili_mir.pages import Pages, load_pages, open_pages, render_pages
+    from fusili_mir.performance import anchors_from_alignment, performance_from_alignment
+    from fusili_mir.position_maps import PositionMaps, get_position_maps
+    from fusili_mir.retrieval import Moment, Spot, point_at_spot, point_at_time
+    from fusili_mir.score_axis import ScoreAxis
     from fusili_mir.segments import Segment, cut_segment, staff_strips, system_strip
+    from fusili_mir.similarity import column_similarity, frame_similarity
 
 __all__ = [
+    "Alignment",
+    "AlignmentWarning",
     "EngravingOptions",
     "FrameGrid",
     "FusiliError",
     "InputError",
     "MissingExtraError",
+    "Moment",
     "OutputError",
     "Pages",
     "PatchGrid",
+    "PositionMaps",
+    "ScoreAxis",
     "Segment",
+    "Spot",
+    "align_encoded",
+    "align_pages",
+    "align_recording",
+    "align_score",
+    "anchors_from_alignment",
+    "column_similarity",
     "cut_segment",
     "draw_overlay",
+    "frame_similarity",
+    "get_position_maps",
     "load_pages",
     "open_pages",
+    "performance_from_alignment",
+    "point_at_spot",
+    "point_at_time",
     "render_pages",
+    "save_alignment",
     "save_pages",
     "staff_strips",
     "system_strip",
 ]
 
 _MODULES = {
+    "alignment": (
+        "Alignment",
+        "AlignmentWarning",
+        "align_encoded",
+        "align_pages",
+        "align_recording",
+        "align_score",
+    ),
+    "alignment_files": ("save_alignment",),
     "engraving": ("EngravingOptions",),
     "errors": ("FusiliError", "InputError", "MissingExtraError", "OutputError"),
     "geometry": ("FrameGrid", "PatchGrid"),
     "overlay": ("draw_overlay",),
     "page_files": ("save_pages",),
     "pages": ("Pages", "load_pages", "open_pages", "render_pages"),
+    "performance": ("anchors_from_alignment", "performance_from_alignment"),
+    "position_maps": ("PositionMaps", "get_position_maps"),
+    "retrieval": ("Moment", "Spot", "point_at_spot", "point_at_time"),
+    "score_axis": ("ScoreAxis",),
     "segments": ("Segment", "cut_segment", "staff_strips", "system_strip"),
+    "similarity": ("column_similarity", "frame_similarity"),
 }
 _MODULE_OF = {name: module for module, names in _MODULES.items() for name in names}
 

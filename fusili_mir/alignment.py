@@ -23,6 +23,7 @@ from fusili_mir.boxes import BoxArray
 from fusili_mir.bundle import Bundle, default_bundle, load_bundle
 from fusili_mir.course import Course, reading_course
 from fusili_mir.decoding import DecodingOptions, RoughSearch, WarpingPath, decode_path, played_columns
+from fusili_mir.embedding_cache import encode_pages_cached
 from fusili_mir.encoded import EncodedAudio, EncodedScore
 from fusili_mir.encoder import Encoder
 from fusili_mir.engraving import EngravingOptions
@@ -157,8 +158,16 @@ def align_encoded(
     """
     if pages.score is not None and jumps:
         raise InputError("jumps are for page images; the repeats of a symbolic score come from unfold")
-    align = _align_columns if pages.score is None else _align_notes
-    alignment = align(pages, score, audio, scale, unfold, jumps, options or DecodingOptions())
+    options = options or DecodingOptions()
+    if pages.score is not None:
+        alignment = _align_notes(pages, score, audio, scale, unfold, options)
+    elif unfold in ("auto", "none"):
+        alignment = _align_columns(pages, score, audio, scale, jumps, options)
+    else:
+        raise InputError(
+            f"{pages.filename}: repeat signs are not read from images, so unfold cannot be {unfold!r}; "
+            "use jumps to let repeats be found by ear"
+        )
     if not alignment.is_reliable:
         warnings.warn(
             f"the score hardly explains the recording (reliability {alignment.reliability:.2f}, expected at "
@@ -175,6 +184,7 @@ def align_recording(
     model: str | Path | Bundle | Encoder | None = None,
     unfold: str = "auto",
     jumps: bool = False,
+    cache: str | Path | None = None,
     progress: bool = False,
 ) -> Alignment:
     """Align a recording with pages.
@@ -189,6 +199,8 @@ def align_recording(
         By default the bundle that is installed with the package.
     unfold, jumps
         See `align_encoded`.
+    cache : str or Path, optional
+        A file that keeps the embeddings of the score for the next recording.
     progress : bool
         Whether to show bars on a terminal.
 
@@ -197,7 +209,10 @@ def align_recording(
     Alignment
     """
     encoder = as_encoder(model)
-    score = encoder.encode_pages(pages, progress)
+    if cache is None:
+        score = encoder.encode_pages(pages, progress)
+    else:
+        score = encode_pages_cached(pages, encoder, cache, progress)
     audio = encoder.encode_recording(recording, progress)
     return align_encoded(pages, score, audio, encoder.bundle.manifest.scale, unfold, jumps)
 
@@ -284,15 +299,9 @@ def _align_columns(
     score: EncodedScore,
     audio: EncodedAudio,
     scale: float,
-    unfold: str,
     jumps: bool,
     options: DecodingOptions,
 ) -> Alignment:
-    if unfold not in ("auto", "none"):
-        raise InputError(
-            f"{pages.filename}: repeat signs are not read from images; use jumps, not unfold {unfold}"
-        )
-
     def along(course: Course) -> CourseSimilarity:
         return CourseSimilarity(score.embeddings, score.mask, audio.frames, course)
 
@@ -312,7 +321,6 @@ def _align_notes(
     audio: EncodedAudio,
     scale: float,
     unfold: str,
-    jumps: bool,
     options: DecodingOptions,
 ) -> Alignment:
     chosen = choose_unfolding(pages, score, audio, scale, unfold, options)

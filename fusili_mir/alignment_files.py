@@ -20,7 +20,7 @@ from fusili_mir.label_files import save_audacity_labels, save_sonic_visualiser_c
 from fusili_mir.similarity_image import draw_similarity
 from fusili_mir.staging import staged_folder
 
-__all__ = ["ALIGNMENT_FORMATS", "save_alignment"]
+__all__ = ["ALIGNMENT_FORMATS", "check_formats", "save_alignment", "write_formats"]
 
 _PPQ, _MPQ = 1000, 500_000  # ticks of half a millisecond
 
@@ -115,11 +115,16 @@ def save_alignment(
     """
     chosen = check_formats(formats, alignment.pages.filename, alignment.played is not None)
     with staged_folder(out, force) as folder:
-        for name in chosen:
-            try:
-                _FORMATS[name].save(alignment, folder)
-            except (ValueError, IndexError, KeyError) as error:  # partitura's writers, on unusual scores
-                raise OutputError(
-                    f"{out}: the alignment cannot be written as {name} ({error}); "
-                    "choose other formats with --format"
-                ) from error
+        write_formats(alignment, folder, chosen)
+
+
+def write_formats(alignment: Alignment, folder: Path, formats: Sequence[str]) -> None:
+    """Write formats that have been checked into a folder that is there."""
+    for name in formats:
+        try:
+            _FORMATS[name].save(alignment, folder)
+        except (ValueError, IndexError, KeyError) as error:  # partitura's writers, on unusual scores
+            raise OutputError(
+                f"the alignment cannot be written as {name} ({type(error).__name__}: {error}); "
+                "choose other formats with --format"
+            ) from error

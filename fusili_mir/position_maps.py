@@ -1,0 +1,119 @@
+"""Seconds <-> places on the pages, for whatever follows along: page turners, players, measuring errors."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from fusili_mir.boxes import BoxArray
+from fusili_mir.errors import InputError
+from fusili_mir.geometry import Float64, Int64
+
+__all__ = ["PositionMaps", "get_position_maps"]
+
+
+class SecondsToPosition(Protocol):
+    """Maps seconds [shape=(...)] to (page, x, y), each of the same shape."""
+
+    def __call__(self, seconds: npt.ArrayLike) -> tuple[Int64, Float64, Float64]:
+        """Return where the music is; before the first and after the last frame, where it is in these."""
+        ...
+
+
+class PositionToSeconds(Protocol):
+    """Maps places (page, x, y) [shape=(...)] to seconds of the same shape."""
+
+    def __call__(self, page: npt.ArrayLike, x: npt.ArrayLike, y: npt.ArrayLike) -> Float64:
+        """Return when places first sound: those of the nearest system; NaN for pages that are not played."""
+        ...
+
+
+class PositionMaps(NamedTuple):
+    """The two maps, in the order of partitura's time maps: from the performance, and to it."""
+
+    seconds_to_position: SecondsToPosition
+    position_to_seconds: PositionToSeconds
+
+
+def get_position_maps(frames: BoxArray) -> PositionMaps:
+    """Make maps between seconds and places on the pages.
+
+    Parameters
+    ----------
+    frames : np.ndarray of `FRAME_DTYPE` [shape=(M,)]
+        Of `align_pages`, or `Alignment.frames`.
+
+    Returns
+    -------
+    PositionMaps
+        Two functions: seconds -> (page, x, y), and (page, x, y) -> seconds. Places are pixels of the page; the
+        middle of each frame is at its place, and between two frames of a system the place moves evenly.
+    """
+    if not len(frames):
+        raise InputError("no frames; expected those of an alignment")
+    frame_sec = float(frames["onset_sec"][-1] - frames["onset_sec"][0]) / max(len(frames) - 1, 1)
+    middle_sec = frames["onset_sec"] + frame_sec / 2
+    passes = _passes(frames, middle_sec)
+
+    def seconds_to_position(seconds: npt.ArrayLike) -> tuple[Int64, Float64, Float64]:
+        seconds = np.asarray(seconds, dtype=np.float64)
+        before = np.clip(np.searchsorted(middle_sec, seconds, side="right") - 1, 0, len(frames) - 1)
+        after = np.minimum(before + 1, len(frames) - 1)
+        share = np.clip((seconds - middle_sec[before]) / (frame_sec or 1.0), 0.0, 1.0)
+        moves = (frames["system"][before] == frames["system"][after]) & (
+            frames["x"][after] >= frames["x"][before]
+        )
+        nearest = np.where(share < 0.5, before, after)
+        x = np.where(
+            moves, (1 - share) * frames["x"][before] + share * frames["x"][after], frames["x"][nearest]
+        )
+        return (
+            frames["page"][nearest].astype(np.int64),
+            x.astype(np.float64),
+            frames["y"][nearest].astype(np.float64),
+        )
+
+    def position_to_seconds(page: npt.ArrayLike, x: npt.ArrayLike, y: npt.ArrayLike) -> Float64:
+        page, x, y = np.broadcast_arrays(
+            np.asarray(page, np.int64), np.asarray(x, np.float64), np.asarray(y, np.float64)
+        )
+        system = _nearest_system(frames, page, y)
+        seconds, nearest = np.full(page.shape, np.nan), np.full(page.shape, np.inf)
+        for each in passes:
+            miss = np.maximum(np.maximum(each.x[0] - x, x - each.x[-1]), 0.0)
+            better = (system == each.system) & (miss < nearest)
+            seconds = np.where(better, np.interp(x, each.x, each.seconds), seconds)
+            nearest = np.where(better, miss, nearest)
+        return seconds
+
+    return PositionMaps(seconds_to_position, position_to_seconds)
+
+
+@dataclass(frozen=True)
+class _Pass:
+    """A stretch of time in which the place goes through one system from left to right."""
+
+    system: int
+    x: Float64  # rising
+    seconds: Float64
+
+
+def _passes(frames: BoxArray, middle_sec: Float64) -> list[_Pass]:
+    ends = (np.diff(frames["system"]) != 0) | (np.diff(frames["x"]) < 0)
+    passes = []
+    for rows in np.split(np.arange(len(frames)), np.flatnonzero(ends) + 1):
+        x, first = np.unique(frames["x"][rows].astype(np.float64), return_index=True)
+        passes.append(_Pass(int(frames["system"][rows[0]]), x, middle_sec[rows[first]]))
+    return passes
+
+
+def _nearest_system(frames: BoxArray, page: Int64, y: Float64) -> Int64:
+    """Return the systems that are played nearest to places; -1 on pages where none is."""
+    systems, first = np.unique(frames["system"], return_index=True)
+    distance = np.abs(frames["y"][first] - y[..., None])  # (..., n_systems)
+    distance = np.where(frames["page"][first] == page[..., None], distance, np.inf)
+    found = np.isfinite(distance.min(axis=-1))
+    return np.where(found, systems[distance.argmin(axis=-1)], -1).astype(np.int64)
