@@ -60,7 +60,7 @@ class ImageSpec:
         Height of an image, for staff strips that of one strip.
     space_px, margin_spaces : float or None
         Distance of the staff lines, and what is shown above and below the staves, in staff spaces. Needed for
-        staff strips; for squares without a `space_px` the height of the system decides.
+        staff strips; for squares without a `space_px` a system fills the width.
     rows : int
         Rows of patches; 1 for staff strips, whose staves are fused in the graph.
     patch_width_px, patch_height_px : int

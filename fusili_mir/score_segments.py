@@ -29,7 +29,8 @@ __all__ = ["ScoreSegment", "cut_image", "segment_pages"]
 
 _MAX_COLUMNS = 1024  # of a segment of any width; a printed system has some 200
 _MAX_OVERLAP_COLUMNS = 128
-_SQUARE_MARGIN_SPACES = 4.0
+_SQUARE_MARGIN_SPACES = 3.0
+_PRINTED_SYSTEM_SPACES = 120.0  # a system that is wider than a page is shown in parts
 
 
 @dataclass(frozen=True)
@@ -125,31 +126,22 @@ def _strips(pages: Pages, system: np.void, spec: ImageSpec) -> Iterator[ScoreSeg
 
 
 def _squares(pages: Pages, system: np.void, spec: ImageSpec) -> Iterator[ScoreSegment]:
-    """Show parts of a system as it is printed, as large as its height allows or at the staff size asked for."""
+    """Show a system, or parts of it, as it is printed, from the top left corner as in training."""
     if spec.width_px is None:
         raise InputError("squares need width_px")
-    space_px, height_px = float(system["space_px"]), float(system["y1"]) - float(system["y0"])
     margin_spaces = _SQUARE_MARGIN_SPACES if spec.margin_spaces is None else spec.margin_spaces
-    scale = spec.height_px / (height_px + 2 * margin_spaces * space_px)
-    if spec.space_px is not None:
-        scale = min(scale, spec.space_px / space_px)
-    # Above and below the margins the square shows paper, not the neighbouring systems.
-    n_shown_px = min(spec.height_px, 2 * math.ceil((height_px / 2 + margin_spaces * space_px) * scale))
-    top = (spec.height_px - n_shown_px) // 2
-    middle = (float(system["y0"]) + float(system["y1"])) / 2
-    row_edges = np.arange(spec.rows + 1) * spec.patch_height_px
-    rows_shown = (row_edges[1:] > top) & (row_edges[:-1] < top + n_shown_px)
-    column_px = spec.patch_width_px / scale
+    margin_px = margin_spaces * float(system["space_px"])
+    y0, y1 = float(system["y0"]) - margin_px, float(system["y1"]) + margin_px
+    scale = min(_square_scale(system, spec), spec.height_px / (y1 - y0))
+    # Below the margin the square shows paper, not the next system.
+    height_px = min(spec.height_px, math.ceil((y1 - y0) * scale - 1e-6))
+    rows_shown = np.arange(spec.rows) * spec.patch_height_px < height_px
+    column_px = spec.patch_width_px / scale  # on the page
     x0 = float(system["x0"])
     for window in _windows(system, column_px, spec):
         width_px = (window.stop - window.start) * spec.patch_width_px
-        on_page = Box(
-            x0 + window.start * column_px,
-            middle - n_shown_px / scale / 2,
-            x0 + window.stop * column_px,
-            middle + n_shown_px / scale / 2,
-        )
-        piece = Piece(int(system["page"]), on_page, Box(0, top, width_px, top + n_shown_px))
+        on_page = Box(x0 + window.start * column_px, y0, x0 + window.stop * column_px, y0 + height_px / scale)
+        piece = Piece(int(system["page"]), on_page, Box(0, 0, width_px, height_px))
         yield ScoreSegment(
             Segment(width_px, spec.height_px, (piece,)),
             1,
@@ -157,6 +149,15 @@ def _squares(pages: Pages, system: np.void, spec: ImageSpec) -> Iterator[ScoreSe
             _columns(system, column_px, window),
             rows_shown,
         )
+
+
+def _square_scale(system: np.void, spec: ImageSpec) -> float:
+    """Return pixels of the square for a pixel of the page, as far as widths go."""
+    space_px = float(system["space_px"])
+    if spec.space_px is not None:
+        return spec.space_px / space_px
+    width_px = min(float(system["x1"]) - float(system["x0"]), _PRINTED_SYSTEM_SPACES * space_px)
+    return (spec.width_px or spec.height_px) / width_px
 
 
 def _windows(system: np.void, column_px: float, spec: ImageSpec) -> list[_Window]:

@@ -123,27 +123,40 @@ def test_the_last_of_several_segments_ends_with_the_system(monkeypatch) -> None:
     assert [len(s.columns) for s in segments] == [22, 23]
 
 
-def test_a_square_shows_the_height_of_the_system_with_its_margins() -> None:
-    segments = segment_pages(pages_with((0, 100, 640, 1, 10)), SQUARES)
-    # 4 spaces of staff and 4 above and below are 120 px of the page, which are 224 px of the square
-    for segment in segments:
-        (piece,) = segment.segment.pieces
-        assert (piece.on_page.y0, piece.on_page.y1) == (60, 180)
-        assert piece.on_page.x1 - piece.on_page.x0 == pytest.approx(120)
-        assert segment.rows_shown.all()
-    assert len(segments) == 9  # 38 columns in squares of 7 that overlap by 3
+def test_a_printed_system_fills_the_width_of_a_square() -> None:
+    (segment,) = segment_pages(pages_with((50, 100, 448, 1, 10)), SQUARES)
+    (piece,) = segment.segment.pieces
+    # the staff and 3 spaces above and below are 100 px of the page, at half size
+    assert (piece.on_page.x0, piece.on_page.y0, piece.on_page.x1, piece.on_page.y1) == (50, 70, 498, 170)
+    assert (piece.in_segment.x1, piece.in_segment.y1) == (224, 50)
+    assert segment.rows_shown.tolist() == [True, True, False, False, False, False, False]
+    assert len(segment.columns) == 7
 
 
-def test_a_small_staff_in_a_square_has_paper_around_it_and_no_neighbours() -> None:
+def test_a_high_system_fills_the_height_of_a_square() -> None:
+    segments = segment_pages(pages_with((50, 100, 400, 5, 10)), SQUARES)  # 52 + 6 spaces high, 40 wide
+    (piece,) = segments[0].segment.pieces
+    assert (piece.on_page.y0, piece.on_page.y1) == (70, 70 + 580)
+    assert piece.in_segment.y1 == 224
+    assert segments[0].rows_shown.all()
+    assert [len(segment.columns) for segment in segments] == [5]  # 400 px are 154 px, 32 a column
+
+
+def test_an_endless_system_is_shown_in_parts_of_the_size_of_printed_ones() -> None:
+    segments = segment_pages(pages_with((0, 100, 3600, 1, 10)), SQUARES)  # three times 120 spaces
+    assert sum(len(segment.columns) for segment in segments) == 21
+    assert [segment.segment.width_px for segment in segments] == [224] * 5  # 7 columns, overlapping by 3
+
+
+def test_a_staff_size_asked_for_decides_what_a_square_shows() -> None:
     image = np.zeros((600, 800), np.uint8)  # ink everywhere
     pages = pages_with((50, 200, 640, 1, 10), image=image)
-    segments = segment_pages(pages, replace(SQUARES, space_px=4.0))
+    segments = segment_pages(pages, replace(SQUARES, space_px=4.0))  # 256 px, 8 columns
     shown = cut_image(segments[0], pages.images)
     assert shown.shape == (1, 224, 224)
-    assert (shown[0, 88:136] == 0).all()  # 12 spaces of 4 px around the middle
-    assert (shown[0, :88] == 1).all()
-    assert (shown[0, 136:] == 1).all()
-    assert segments[0].rows_shown.tolist() == [False, False, True, True, True, False, False]
+    assert (shown[0, :40] == 0).all()  # 10 spaces of 4 px
+    assert (shown[0, 40:] == 1).all()  # paper, not the next system
+    assert [len(segment.columns) for segment in segments] == [4, 4]
 
 
 def test_an_image_is_one_at_paper_and_zero_at_ink_staff_by_staff() -> None:
