@@ -19,6 +19,7 @@ _COMMANDS = {
     "pages": "Show what is found on the pages of a score: systems, measures, note heads.",
     "point": "Point at a second and get a spot of the score, or the other way round.",
     "render": "Turn a corpus of scores into training pairs.",
+    "train": "Train a model by a recipe.",
 }
 """Name and one-line help of each command; `fusili_mir.commands.NAME` holds its `command`."""
 

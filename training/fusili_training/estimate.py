@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from fusili_training.denormals import flushed_denormals
 from fusili_training.feeding import Inputs
 from fusili_training.live_memory import LiveMemory
 from fusili_training.losses import ContrastiveLoss
@@ -98,7 +99,7 @@ def estimate_run(
         parameter.grad = torch.zeros_like(parameter)
     gradients = [p.grad for p in trained if p.grad is not None]
     memory = LiveMemory([*model.parameters(), *model.buffers(), *gradients])
-    with memory:
+    with flushed_denormals(), memory:
         output = objective(inputs.images, inputs.waveforms, inputs.is_original, inputs.targets)
         output.loss.backward()
     model.zero_grad(set_to_none=True)
@@ -140,7 +141,7 @@ def _measure_score(loss: ContrastiveLoss, side: int, n_patches: int, n_frames: i
     patches = torch.randn(side, n_patches, 8, requires_grad=True)
     frames = torch.randn(side, n_frames, 8, requires_grad=True)
     memory = LiveMemory([patches, frames])
-    with memory:
+    with flushed_denormals(), memory:
         scores: Tensor = loss.local_score(patches, frames, torch.tensor(10.0))
         scores.sum().backward()  # type: ignore[no-untyped-call]
     return memory.peak_bytes

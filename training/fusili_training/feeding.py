@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 import torch
 from torch import Tensor
 
+from fusili_training.data import Batch
 from fusili_training.model import FusiliModel
 from fusili_training.recipe import Recipe
 from fusili_training.targets import DenseTargets, dense_targets
 
-if TYPE_CHECKING:
-    from fusili_training.data import Batch
-
-__all__ = ["BatchSource", "Inputs", "prepare"]
+__all__ = ["BatchSource", "Inputs", "prepare", "read_epoch"]
 
 
 class BatchSource(Protocol):
@@ -29,6 +27,22 @@ class BatchSource(Protocol):
     def epoch(self, number: int, skip: int = 0) -> Iterator[Batch]:
         """Yield the batches of an epoch but for the first `skip`."""
         ...
+
+
+def read_epoch(source: BatchSource, number: int, skip: int = 0) -> Iterator[Batch]:
+    """Yield the batches of an epoch but for the first `skip`.
+
+    Reading leaves torch's random numbers alone, of which starting worker processes draws some: they belong to
+    the training steps, which must not depend on where an epoch was resumed.
+    """
+    batches = source.epoch(number, skip)
+    while True:
+        state = torch.get_rng_state()
+        batch = next(batches, None)
+        torch.set_rng_state(state)
+        if batch is None:
+            return
+        yield batch
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
@@ -18,9 +17,10 @@ from torch.nn.utils import clip_grads_with_norm_, get_total_norm
 
 from fusili_mir.errors import InputError, OutputError
 from fusili_training.checkpoint import Checkpoint, Progress, load_checkpoint, save_checkpoint
+from fusili_training.data import Batch
 from fusili_training.denormals import flushed_denormals
 from fusili_training.distributed import Ranks
-from fusili_training.feeding import BatchSource, prepare
+from fusili_training.feeding import BatchSource, prepare, read_epoch
 from fusili_training.interruption import StopRequest, TrainingInterruptedError, watch_for_stop
 from fusili_training.logs import RunLogs, save_text
 from fusili_training.objective import TERMS, Objective
@@ -32,9 +32,6 @@ from fusili_training.resuming import check_same_run
 from fusili_training.starting_model import build_starting_model
 from fusili_training.step_bar import StepBar
 from fusili_training.validation import validate
-
-if TYPE_CHECKING:
-    from fusili_training.data import Batch
 
 __all__ = ["STEP_COLUMNS", "VALIDATION_COLUMNS", "Trainer"]
 
@@ -137,7 +134,7 @@ class Trainer:
     def _run_epoch(self, logs: RunLogs | None, stop: StopRequest, bar: StepBar) -> None:
         """Run the rest of the epoch that the run is in, or as much of it as is wanted."""
         epoch, skip = self.progress.epoch, self.progress.n_batches
-        for batch in self.batches.epoch(epoch, skip):
+        for batch in read_epoch(self.batches, epoch, skip):
             figures = self.step(batch)
             self._advance()
             bar.advance(figures["loss"])
@@ -229,7 +226,7 @@ class Trainer:
 
     def _validate(self, logs: RunLogs | None, bar: StepBar) -> None:
         assert self.validation_batches is not None  # noqa: S101 (none is ever due without them)
-        result = validate(self.objective, self.validation_batches.epoch(0), self.recipe, self.ranks)
+        result = validate(self.objective, read_epoch(self.validation_batches, 0), self.recipe, self.ranks)
         is_best = result.joint > self.progress.best_joint
         figures = {"loss": result.loss, "local_top1": result.local_top1, "joint": result.joint}
         self.progress = replace(

@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +18,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from fusili_mir.geometry import FrameGrid, PatchGrid
+from fusili_training.data import Batch
 from fusili_training.distributed import Ranks
 from fusili_training.feeding import prepare
 from fusili_training.model import PairOutput
@@ -27,9 +27,6 @@ from fusili_training.precision import autocast
 from fusili_training.recipe import Recipe
 from fusili_training.targets import sounding_patches
 from fusili_training.truth import TruthArray
-
-if TYPE_CHECKING:
-    from fusili_training.data import Batch
 
 __all__ = ["FrameHits", "Validation", "count_hits", "local_similarities", "validate"]
 

@@ -1,0 +1,8 @@
+"""`torchrun ... -m fusili_training RECIPE`: what `fusili-mir train` does, on every rank."""
+
+import sys
+
+from fusili_mir.cli import main
+
+if __name__ == "__main__":
+    main(["train", *sys.argv[1:]])
