@@ -15,10 +15,11 @@ from fusili_mir.errors import InputError
 __all__ = ["refuse_external_data"]
 
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
+_GRAPH = 7  # field of a model
 
 # Field numbers of onnx.proto: message -> {field: message that it holds}.
 _CHILDREN: dict[str, dict[int, str]] = {
-    "model": {7: "graph", 20: "training_info", 25: "function"},
+    "model": {_GRAPH: "graph", 20: "training_info", 25: "function"},
     "training_info": {1: "graph", 2: "graph"},
     "graph": {1: "node", 5: "tensor", 15: "sparse_tensor"},
     "function": {7: "node", 11: "attribute"},
@@ -34,7 +35,7 @@ _CHILDREN: dict[str, dict[int, str]] = {
     "sparse_tensor": {1: "tensor", 2: "tensor"},
     "tensor": {},
 }
-_EXTERNAL_DATA, _DATA_LOCATION = 13, 14  # of a tensor
+_EXTERNAL_DATA, _DATA_LOCATION = 13, 14  # fields of a tensor
 _MAX_DEPTH = 64
 
 
@@ -58,8 +59,9 @@ def refuse_external_data(name: str, graph: bytes) -> None:
         Content of the file.
     """
     try:
-        fields = list(_fields(graph, 0, len(graph)))
-        if not any(item.number == 7 and item.wire_type == _BYTES for item in fields):
+        if not any(
+            item.number == _GRAPH and item.wire_type == _BYTES for item in _fields(graph, 0, len(graph))
+        ):
             raise ValueError("no graph in it")
         external = _has_external_data(graph, "model", 0, len(graph), 0)
     except (ValueError, IndexError) as error:

@@ -11,7 +11,7 @@ import math
 import re
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
-from typing import Any, Literal, TypeVar, get_args
+from typing import Any, Literal, get_args
 
 from fusili_mir.errors import InputError
 
@@ -37,8 +37,6 @@ _TYPES: dict[str, tuple[type, ...]] = {
     "ImageSpec": (dict,),
     "AudioSpec": (dict,),
 }
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -293,7 +291,8 @@ def _values(kind: type[Any], content: dict[str, Any], where: str) -> dict[str, A
     for name, annotation in known.items():
         value = content[name]
         if not isinstance(value, _TYPES[annotation]) or isinstance(value, bool):
-            raise InputError(f"{where}: {name} is {value!r}, expected {annotation.replace('None', 'null')}")
+            expected = "an object" if dict in _TYPES[annotation] else annotation.replace("None", "null")
+            raise InputError(f"{where}: {name} is {value!r}, expected {expected}")
     return dict(content)
 
 

@@ -95,7 +95,7 @@ def test_what_is_written_reads_back_the_same(tmp_path: Path) -> None:
         ({"embedding_dim": True}, "embedding_dim is True, expected int"),
         ({"embedding_dim": 10**400}, "expected a number above 0 and below"),
         ({"scale": float("nan")}, "scale is nan"),
-        ({"image": []}, "image is [], expected ImageSpec"),
+        ({"image": []}, "image is [], expected an object"),
         ({"image": {**IMAGE, "graph": "../image.onnx"}}, "expected the plain name of an .onnx file"),
         ({"image": {**IMAGE, "graph": "/etc/x.onnx"}}, "expected the plain name of an .onnx file"),
         ({"image": {**IMAGE, "graph": "a\\..\\x.onnx"}}, "expected the plain name of an .onnx file"),
