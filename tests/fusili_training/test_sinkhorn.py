@@ -135,6 +135,24 @@ def test_a_pair_out_of_the_number_range_is_computed_in_the_log_domain(
     torch.testing.assert_close(torch.autograd.grad(found.prod(), inputs), expected_gradients)
 
 
+def test_embeddings_that_are_no_numbers_spoil_their_own_pairs_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    def unexpected(*_: Any) -> Tensor:
+        raise AssertionError("no other way to compute the pair can help")
+
+    monkeypatch.setattr("fusili_training.sinkhorn.score_in_log_domain", unexpected)
+    patches, frames, scale = batch()
+    expected = fusili_score(patches, frames, scale)
+    spoilt = patches.detach().clone().requires_grad_()
+    with torch.no_grad():
+        spoilt[0, 1] = torch.nan
+    found = fusili_score(spoilt, frames, scale)
+    assert found[0].isnan().all()
+    torch.testing.assert_close(found[1], expected[1])
+    found.sum().backward()
+    assert spoilt.grad is not None
+    assert spoilt.grad[0].isnan().any()
+
+
 def test_repeated_frames_leave_the_score_unchanged() -> None:
     patches, frames, scale = batch()
     repeated = frames.repeat_interleave(4, dim=1)

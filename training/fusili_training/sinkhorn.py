@@ -118,7 +118,7 @@ class _FusiliScore(torch.autograd.Function):
                 rows, columns = _marginals(tile, patch_marginal, frame_marginal)
                 logits = tile.pairs(similarity) * scale
                 potentials, tile_scores = scale_plan(logits, rows, columns, n_iterations)
-                for pair in (~potentials.in_range).nonzero():
+                for pair in _lost(potentials.in_range, logits):
                     tile_scores[pair] = score_in_log_domain(
                         logits[pair], rows.of(pair), columns.of(pair), n_iterations
                     )
@@ -146,7 +146,7 @@ class _FusiliScore(torch.autograd.Function):
                     potentials = next(kept)
                     gradient = logit_gradient(logits, potentials, rows, columns)
                     usable = potentials.in_range & gradient.flatten(1).isfinite().all(dim=1)
-                    for pair in (~usable).nonzero():
+                    for pair in _lost(usable, logits):
                         gradient[pair] = _log_domain_gradient(
                             logits[pair], rows.of(pair), columns.of(pair), ctx.n_iterations
                         )
@@ -166,6 +166,13 @@ def _marginals(tile: Tile, patches: Marginal, frames: Marginal) -> tuple[Margina
     """Return the marginals of the pairs of a tile: of their rows (P, N) and of their columns (P, M)."""
     images, recordings = tile.pair_indices(patches.mass.device)
     return patches.of(images), frames.of(recordings)
+
+
+def _lost(usable: Tensor, logits: Tensor) -> Tensor:
+    """Return the pairs [shape=(lost, 1)] to compute again: not those whose logits are no numbers themselves."""
+    if bool(usable.all()):
+        return usable.new_empty(0, 1, dtype=torch.long)
+    return (~usable & logits.flatten(1).isfinite().all(dim=1)).nonzero()
 
 
 def _log_domain_gradient(logits: Tensor, rows: Marginal, columns: Marginal, n_iterations: int) -> Tensor:
