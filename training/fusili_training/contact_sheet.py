@@ -22,6 +22,7 @@ __all__ = ["draw_pair", "save_contact_sheet"]
 
 _WIDTH_PX = 900
 _SPECTRUM_PX = 128
+_LARGEST_SCALE = 2.0
 _MARGIN_PX = 12
 _LABEL_PX = 16
 _LOWEST_HZ, _HIGHEST_HZ = 50.0, 4000.0
@@ -79,14 +80,15 @@ def draw_pair(pair: Pair) -> Image.Image:
 
 
 def _draw_score(pair: Pair, duration_sec: float) -> Image.Image:
-    scale = min(1.0, _WIDTH_PX / pair.image.shape[1])
-    image = Image.fromarray(pair.image).convert("RGB")
+    scale = min(_LARGEST_SCALE, _WIDTH_PX / pair.image.shape[1])
+    size = (round(pair.image.shape[1] * scale), round(pair.image.shape[0] * scale))
+    image = Image.fromarray(pair.image).convert("RGB").resize(size)
     paint = ImageDraw.Draw(image, "RGBA")
     for note in pair.truth:
         colour = _colour(float(note["onset_sec"]) / duration_sec)
-        box = tuple(float(note[name]) for name in ("x0", "y0", "x1", "y1"))
+        box = tuple(scale * float(note[name]) for name in ("x0", "y0", "x1", "y1"))
         paint.rectangle(box, fill=(*colour, 90 if note["struck"] else 0), outline=colour)
-    return image.resize((round(image.width * scale), round(image.height * scale)))
+    return image
 
 
 def _draw_sound(pair: Pair, duration_sec: float) -> Image.Image:

@@ -21,6 +21,8 @@ from fusili_mir.segments import Segment, cut_segment
 from fusili_training.clips import Clip, Rendition
 from fusili_training.corpus import CorpusPiece
 from fusili_training.expression import draw_expression, perform
+from fusili_training.human_rendition import HumanRendition, follow_performance
+from fusili_training.human_timing import performance_from_match
 from fusili_training.layouts import Layout, draw_layouts, lay_out
 from fusili_training.line_breaks import write_line_breaks
 from fusili_training.mutations import mutate
@@ -85,6 +87,10 @@ def render_piece(piece: CorpusPiece, recipe: RenderRecipe, report: PieceReport) 
     """
     score_file = read_score_file(piece.file)
     score = read_sounding_score(score_file)
+    human = None
+    if piece.match is not None:
+        human = follow_performance(score, performance_from_match(piece.match, score.notes))
+        score = human.score
     layouts = draw_layouts(
         score_file,
         recipe.layouts,
@@ -93,7 +99,7 @@ def render_piece(piece: CorpusPiece, recipe: RenderRecipe, report: PieceReport) 
     )
     for layout in layouts:
         report.layouts.append(layout)
-        yield from _LayoutRenderer(piece, layout, recipe, score_file, score, report).samples()
+        yield from _LayoutRenderer(piece, layout, recipe, score_file, score, human, report).samples()
 
 
 class _LayoutRenderer:
@@ -106,11 +112,12 @@ class _LayoutRenderer:
         recipe: RenderRecipe,
         score_file: ScoreFile,
         score: SoundingScore,
+        human: HumanRendition | None,
         report: PieceReport,
     ) -> None:
         self._piece, self._layout, self._recipe, self._report = piece, layout, recipe, report
         laid_out = lay_out(score_file, layout)
-        self._score_file, self._score = laid_out.score_file, score
+        self._score_file, self._score, self._human = laid_out.score_file, score, human
         self._parts = [i for i, part_id in enumerate(score.part_ids) if part_id in laid_out.part_ids]
         if score_file.kind == "mei":
             self._parts = list(range(len(score.part_ids)))
@@ -152,9 +159,13 @@ class _LayoutRenderer:
         return condition_pages(engrave(score_file, options), self._recipe.page, self._stream("pages"))
 
     def _played(self, score: SoundingScore) -> Rendition:
-        rng = self._stream("performance")
-        style = draw_expression(self._recipe.expression, rng)
-        performed = perform(score.notes, score.tempo, style, rng)
+        if self._human is None:
+            rng = self._stream("performance")
+            style = draw_expression(self._recipe.expression, rng)
+            performed = perform(score.notes, score.tempo, style, rng)
+        else:
+            performed = self._human.performed.copy()
+            performed["pitch"] = score.notes["pitch"]
         banks = draw_banks(score, self._recipe.audio, self._stream("instruments"))
         return Rendition(
             score,

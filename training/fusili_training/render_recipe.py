@@ -139,6 +139,8 @@ class AudioOptions:
         Names as in `fusili_training.soundfonts`; one is drawn for each piece.
     keyboard_programs, other_programs : tuple of int
         General MIDI programs for parts of several staves and of one; one is drawn for each part.
+    velocities : tuple of int
+        MIDI velocities at which the keys of an instrument are recorded.
     """
 
     sample_rate_hz: int = 16_000
@@ -146,11 +148,12 @@ class AudioOptions:
     soundfonts: tuple[str, ...] = ("FluidR3_GM", "MuseScore_General_Lite")
     keyboard_programs: tuple[int, ...] = (0, 1)
     other_programs: tuple[int, ...] = (40, 52, 68, 73)
+    velocities: tuple[int, ...] = (40, 72, 104)
 
     def __post_init__(self) -> None:
         _check(8_000 <= self.sample_rate_hz <= 96_000, "sample_rate_hz", self.sample_rate_hz, "8000 to 96000")
         _check(self.lead_sec >= 0, "lead_sec", self.lead_sec, "0 or more")
-        for name in ("soundfonts", "keyboard_programs", "other_programs"):
+        for name in ("soundfonts", "keyboard_programs", "other_programs", "velocities"):
             _check(bool(getattr(self, name)), name, getattr(self, name), "at least one")
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
+import numpy.typing as npt
 
 from fusili_mir.boxes import BoxArray
 from fusili_mir.segments import Segment, staff_strips
@@ -17,6 +18,8 @@ from fusili_mir.square_segments import square_segment
 from fusili_training.render_recipe import SegmentOptions
 
 __all__ = ["Span", "list_spans", "segment_of"]
+
+_N_LIMITS = 16
 
 
 @dataclass(frozen=True)
@@ -80,19 +83,28 @@ def _system_spans(system: np.void, measures: BoxArray, options: SegmentOptions) 
     rows = np.sort(measures[measures["system"] == system["system"]], order="measure")
     if not len(rows):
         return []
-    scale = options.space_px / float(system["space_px"])
-    ends_px = (rows["x1"] - system["x0"]) * scale
-    total_px = float(ends_px[-1])
-    for n_spans in range(int(np.ceil(total_px / options.max_width_px)), len(rows) + 1):
-        goals = total_px * np.arange(1, n_spans) / n_spans
-        cuts = [int(np.argmin(np.abs(ends_px - goal))) + 1 for goal in goals]
-        edges = sorted({0, *cuts, len(rows)})
-        starts_px = np.concatenate([[0.0], ends_px])[edges[:-1]]
-        widths = ends_px[np.array(edges[1:]) - 1] - starts_px
-        if widths.max() <= options.max_width_px or n_spans == len(rows):
-            numbers = rows["measure"]
-            return [Span(int(numbers[a]), int(numbers[b - 1])) for a, b in pairwise(edges)]
-    return [Span(int(number), int(number)) for number in rows["measure"]]
+    ends_px = (rows["x1"] - system["x0"]) * (options.space_px / float(system["space_px"]))
+    cuts = _cut(ends_px, options.max_width_px)
+    lowest_px = min(float(ends_px[-1]) / (len(cuts) + 1), options.max_width_px)
+    # The lowest limit that needs no more cuts makes the widths most alike.
+    for limit_px in np.linspace(lowest_px, options.max_width_px, _N_LIMITS):
+        if len(_cut(ends_px, limit_px)) == len(cuts):
+            cuts = _cut(ends_px, limit_px)
+            break
+    numbers = rows["measure"]
+    edges = [0, *cuts, len(rows)]
+    return [Span(int(numbers[begin]), int(numbers[end - 1])) for begin, end in pairwise(edges)]
+
+
+def _cut(ends_px: npt.NDArray[np.float32], limit_px: float) -> list[int]:
+    """Return before which measures a system is cut so that no stretch of several is wider than a limit."""
+    cuts: list[int] = []
+    start_px = 0.0
+    for place in range(1, len(ends_px)):
+        if ends_px[place] - start_px > limit_px:
+            cuts.append(place)
+            start_px = float(ends_px[place - 1])
+    return cuts
 
 
 def _x_range(span: Span, system: np.void, measures: BoxArray) -> tuple[float, float]:

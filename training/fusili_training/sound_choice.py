@@ -29,7 +29,7 @@ def bake_banks(options: AudioOptions) -> Iterable[str]:
     """Make sure that all banks of a recipe are there; yields the name of each when it is."""
     for soundfont in options.soundfonts:
         for program in sorted({*options.keyboard_programs, *options.other_programs}):
-            yield _bank(soundfont, program, options.sample_rate_hz, bank_folder()).name
+            yield _bank(soundfont, program, options).name
 
 
 def draw_banks(score: SoundingScore, options: AudioOptions, rng: np.random.Generator) -> dict[int, SoundBank]:
@@ -51,10 +51,16 @@ def draw_banks(score: SoundingScore, options: AudioOptions, rng: np.random.Gener
     for part in range(len(score.part_ids)):
         n_staves = len(np.unique(score.notes["staff"][score.notes["part"] == part]))
         programs = options.keyboard_programs if n_staves > 1 else options.other_programs
-        banks[part] = _bank(soundfont, int(rng.choice(programs)), options.sample_rate_hz, bank_folder())
+        banks[part] = _bank(soundfont, int(rng.choice(programs)), options)
     return banks
 
 
+def _bank(soundfont: str, program: int, options: AudioOptions) -> SoundBank:
+    return _opened_bank(soundfont, program, options.sample_rate_hz, options.velocities, bank_folder())
+
+
 @functools.lru_cache(maxsize=64)
-def _bank(soundfont: str, program: int, sample_rate_hz: int, folder: Path) -> SoundBank:
-    return cached_soundbank(find_soundfont(soundfont), program, sample_rate_hz, folder)
+def _opened_bank(
+    soundfont: str, program: int, sample_rate_hz: int, velocities: tuple[int, ...], folder: Path
+) -> SoundBank:
+    return cached_soundbank(find_soundfont(soundfont), program, sample_rate_hz, folder, velocities)
