@@ -55,7 +55,6 @@ class TempoMap:
     def to_beats(self, seconds: npt.ArrayLike) -> Float64:
         """Return which beats are played; of several at the same time, the last."""
         seconds = np.asarray(seconds, dtype=np.float64)
-        last = np.append(np.diff(self.seconds) > 0, True)
         beyond = np.minimum(seconds - self.seconds[0], 0) + np.maximum(seconds - self.seconds[-1], 0)
-        inside = np.interp(seconds, self.seconds[last], self.beats[last])
+        inside = np.interp(seconds, self.seconds, self.beats)
         return np.asarray(inside + beyond / self.sec_per_beat, dtype=np.float64)

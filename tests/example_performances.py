@@ -32,7 +32,7 @@ def perform(
     played: PlayedScore,
     start_sec: float = 0.48,
     beat_sec: float = 0.48,
-    grace_sec: float = 0.12,
+    grace_sec: float = 0.08,
     slower: float = 0.0,
 ) -> npt.NDArray[np.void]:
     """Play a score: onsets fall on frame borders unless `slower` stretches each beat a bit more than the last.

@@ -1,0 +1,78 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from example_performances import axis_of
+
+from fusili_mir.course import Course, reading_course
+from fusili_mir.decoding import WarpingPath
+from fusili_mir.errors import InputError
+from fusili_mir.geometry import FrameGrid
+from fusili_mir.note_times import stop_times
+from fusili_mir.similarity import CourseSimilarity, unit_vectors
+
+NOTES = np.eye(4, dtype=np.float32)[:, None]  # (C=4, R=1, d=4)
+
+
+def path_of(stops: list[int], filler: list[int] | None = None, confidence: float = 1.0) -> WarpingPath:
+    is_filler = np.isin(np.arange(len(stops)), filler or [])
+    ones = np.full(len(stops), confidence, np.float32)
+    return WarpingPath(np.array(stops), is_filler, ones, np.where(is_filler, 0, ones).astype(np.float32), 1.0)
+
+
+def similarity_of(frames: list[list[float]], course: Course | None = None) -> CourseSimilarity:
+    course = course or reading_course(axis_of(4))
+    return CourseSimilarity(NOTES, np.ones((4, 1), bool), unit_vectors(np.array(frames)), course)
+
+
+def test_an_onset_lies_where_old_and_new_note_are_equally_similar() -> None:
+    # Frames last 1 s. The middle of frame 0 is only the old note, that of frame 1 leads by 0.8 - 0.6 = 0.2:
+    # the lead goes from -1 to 0.2, and crosses 0 after 5/6 of the way from 0.5 s to 1.5 s.
+    similarity = similarity_of([[1, 0, 0, 0], [0.6, 0.8, 0, 0], [0, 1, 0, 0]])
+    times = stop_times(path_of([0, 1, 1]), similarity, FrameGrid(3, 1.0))
+    assert times.onset_sec[:2] == pytest.approx([0.0, 0.5 + 5 / 6])
+    assert times.end_sec == 3.0
+
+
+def test_a_sudden_change_lies_on_the_border_of_two_frames() -> None:
+    similarity = similarity_of([[1, 0, 0, 0], [0, 1, 0, 0]])
+    times = stop_times(path_of([0, 1]), similarity, FrameGrid(2, 0.5, start_sec=10.0))
+    assert times.onset_sec[:2] == pytest.approx([10.0, 10.5])
+
+
+def test_after_filler_an_onset_is_where_its_frame_begins() -> None:
+    similarity = similarity_of([[1, 0, 0, 0], [0, 0, 0, 1], [0, 1, 0, 0]])
+    times = stop_times(path_of([0, 0, 1], filler=[1]), similarity, FrameGrid(3, 1.0))
+    assert times.onset_sec[1] == 2.0
+
+
+def test_stops_that_were_passed_by_lie_between_their_neighbours_as_in_the_score() -> None:
+    course = Course(np.arange(4), np.arange(5), np.array([0.0, 1.0, 4.0, 5.0, 6.0]))
+    similarity = similarity_of([[1, 0, 0, 0]] * 4 + [[0, 0, 1, 0]], course)
+    times = stop_times(path_of([0, 0, 0, 0, 2]), similarity, FrameGrid(5, 1.0))
+    assert times.onset_sec[:3] == pytest.approx([0.0, 1.0, 4.0])
+    assert times.confidence[:3].tolist() == [1.0, 0.0, 1.0]
+
+
+def test_stops_before_and_after_what_was_heard_have_no_time() -> None:
+    similarity = similarity_of([[0, 1, 0, 0], [0, 0, 1, 0]])
+    times = stop_times(path_of([1, 2]), similarity, FrameGrid(2, 1.0))
+    assert times.is_heard.tolist() == [False, True, True, False]
+
+
+def test_the_confidence_of_a_stop_is_the_mean_over_its_frames() -> None:
+    similarity = similarity_of([[1, 0, 0, 0]] * 2 + [[0, 1, 0, 0]])
+    path = WarpingPath(
+        np.array([0, 0, 1]),
+        np.zeros(3, bool),
+        np.ones(3, np.float32),
+        np.array([1, 0.5, 0.25], np.float32),
+        1.0,
+    )
+    assert stop_times(path, similarity, FrameGrid(3, 1.0)).confidence[:2].tolist() == [0.75, 0.25]
+
+
+def test_a_recording_in_which_nothing_is_heard_is_refused() -> None:
+    similarity = similarity_of([[1, 0, 0, 0]])
+    with pytest.raises(InputError, match="is it a recording of this piece"):
+        stop_times(path_of([0], filler=[0]), similarity, FrameGrid(1, 1.0))

@@ -1,0 +1,70 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from fusili_mir.errors import InputError
+from fusili_mir.frame_places import FRAME_DTYPE
+from fusili_mir.position_maps import get_position_maps
+
+
+def frames_at(*places: tuple[int, int, float, float]) -> np.ndarray:
+    """One frame a second, at (page, system, x, y)."""
+    frames = np.zeros(len(places), FRAME_DTYPE)
+    frames["onset_sec"] = np.arange(len(places))
+    for name, values in zip(("page", "system", "x", "y"), zip(*places, strict=True), strict=True):
+        frames[name] = values
+    return frames
+
+
+TWO_SYSTEMS = frames_at((0, 0, 100, 50), (0, 0, 200, 50), (0, 1, 100, 250), (1, 2, 100, 50), (1, 2, 300, 50))
+
+
+def test_the_middle_of_each_frame_is_at_its_place() -> None:
+    page, x, y = get_position_maps(TWO_SYSTEMS).seconds_to_position(np.arange(5) + 0.5)
+    assert page.tolist() == [0, 0, 0, 1, 1]
+    assert x.tolist() == [100, 200, 100, 100, 300]
+    assert y.tolist() == [50, 50, 250, 50, 50]
+
+
+def test_the_place_moves_evenly_within_a_system_and_jumps_between_systems() -> None:
+    page, x, y = get_position_maps(TWO_SYSTEMS).seconds_to_position([1.0, 1.75, 2.25])
+    assert page.tolist() == [0, 0, 0]
+    assert x.tolist() == [150, 200, 100]
+    assert y.tolist() == [50, 50, 250]
+
+
+def test_before_and_after_the_recording_the_place_stays() -> None:
+    _, x, _ = get_position_maps(TWO_SYSTEMS).seconds_to_position([-5, 99])
+    assert x.tolist() == [100, 300]
+
+
+def test_places_map_back_to_the_seconds_they_came_from() -> None:
+    maps = get_position_maps(TWO_SYSTEMS)
+    seconds = np.array([0.5, 0.9, 1.5, 2.5, 3.5, 4.0, 4.5])
+    back = maps.position_to_seconds(*maps.seconds_to_position(seconds))
+    assert back == pytest.approx(seconds)
+
+
+def test_a_place_left_of_its_system_is_at_its_beginning_and_one_off_the_line_in_the_nearest_system() -> None:
+    maps = get_position_maps(TWO_SYSTEMS)
+    assert maps.position_to_seconds(0, 20, 50) == 0.5
+    assert maps.position_to_seconds(0, 100, 190) == 2.5
+
+
+def test_a_page_that_is_not_played_has_no_seconds() -> None:
+    assert np.isnan(get_position_maps(TWO_SYSTEMS).position_to_seconds([0, 7], 100, 50)).tolist() == [
+        False,
+        True,
+    ]
+
+
+def test_of_a_repeated_place_the_first_time_counts() -> None:
+    twice = frames_at(*[(0, 0, x, 50) for x in (100, 200, 300, 200, 300, 400)])
+    maps = get_position_maps(twice)
+    assert maps.position_to_seconds(0, [250, 400], 50).tolist() == [2.0, 5.5]
+
+
+def test_no_frames_are_refused() -> None:
+    with pytest.raises(InputError, match="no frames"):
+        get_position_maps(np.empty(0, FRAME_DTYPE))
