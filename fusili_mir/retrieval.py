@@ -128,11 +128,13 @@ def point_at_spot(alignment: Alignment, page: int, x: float, y: float, n_moments
     moments: list[Moment] = []
     taken = np.zeros(len(similarity), dtype=bool)
     if np.isfinite(seconds):
-        frame = int(
-            np.clip((seconds - alignment.grid.start_sec) / alignment.grid.frame_sec, 0, len(taken) - 1)
-        )
-        moments.append(Moment(seconds, float(similarity[frame])))
-        taken = _run_around(similarity, frame)
+        frame = round((seconds - alignment.grid.start_sec) / alignment.grid.frame_sec)
+        around = np.arange(
+            max(frame - 2, 0), min(frame + 3, len(similarity))
+        )  # the onset may fall on a border
+        best = int(around[similarity[around].argmax()])
+        moments.append(Moment(seconds, float(similarity[best])))
+        taken = _run_around(similarity, best)
     for run in _best_runs(similarity, taken, n_moments - len(moments)):
         begin_sec = alignment.grid.start_sec + float(run[0]) * alignment.grid.frame_sec
         moments.append(Moment(begin_sec, float(similarity[run].max())))
