@@ -35,6 +35,7 @@ _FAINT = 0.15  # ink of a thin blurred line
 _MIN_LENGTH = 10.0  # of a staff, in spaces
 _ABOVE_GRAIN = 4.5  # what the comb must see, in standard deviations of what it sees on most of the page
 _MIN_LEVEL = 0.4  # ink of the lines of a staff, as a share of that of the clearest one
+_MIN_COVER = 0.75  # part of its length on which each line must be seen; rows of text have gaps
 _CELL = 0.75  # width of a cell, in spaces
 _CELLS_A_STRIP = 6
 _MAX_GAP = 4  # strips from one find of a staff to the next
@@ -265,9 +266,8 @@ def _measure(chain: _Chain) -> _Found | None:
     cell_rows = np.interp(in_strips, chain.strip, strip_rows)
     tolerance = np.array([-1.0, 0.0, 1.0]) * max(0.7, 0.12 * space_px)
     rows = cell_rows + lines[:, None, None] + tolerance[:, None]  # (5 lines, 3, n_cells)
-    seen = (_at_rows(page.cells, rows, np.arange(n_cells)).max(axis=1) > 0.5 * heights[:, None]).sum(
-        axis=0
-    ) >= 4
+    dark = _at_rows(page.cells, rows, np.arange(n_cells)).max(axis=1) > 0.5 * heights[:, None]
+    seen = dark.sum(axis=0) >= 4
     runs, _ = ndimage.label(ndimage.binary_closing(np.pad(seen, 6), np.ones(5))[6:-6])
     votes = np.bincount(runs[chain.strip * _CELLS_A_STRIP + _CELLS_A_STRIP // 2], minlength=2)
     votes[0] = 0
@@ -275,6 +275,8 @@ def _measure(chain: _Chain) -> _Found | None:
         return None
     held = np.flatnonzero(runs == votes.argmax())
     first, last = int(held[0]), int(held[-1])
+    if dark[:, first : last + 1].mean(axis=1).min() < _MIN_COVER:
+        return None
     x0 = _end(page, cell_rows[first] + lines, first, heights, inward=1)
     x1 = _end(page, cell_rows[last] + lines, last, heights, inward=-1)
     if x1 - x0 < _MIN_LENGTH * space_px:
