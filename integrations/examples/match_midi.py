@@ -1,0 +1,28 @@
+"""Where a MIDI of the performance exists beside its recording, match it note by note, led by the recording.
+
+python match_midi.py piece.musicxml recording.wav performance.mid out.match [--model BUNDLE]
+"""
+
+import argparse
+from collections import Counter
+
+import partitura as pt
+
+import fusili_mir as fm
+from fusili_integrations.midi_matching import match_performance
+
+parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+parser.add_argument("score", help="MusicXML, MXL or MEI")
+parser.add_argument("audio", help="WAV, FLAC, MP3, ...")
+parser.add_argument("midi", help="the same performance as MIDI, with the clock of the recording")
+parser.add_argument("out", help="the .match file to write")
+parser.add_argument("--model", help="folder of a bundle; by default the one that is installed")
+arguments = parser.parse_args()
+
+_, alignment, score = fm.align_score(arguments.score, arguments.audio, arguments.model)
+performance = pt.load_performance_midi(arguments.midi)
+matched = match_performance(alignment, score, performance)
+pt.save_match(matched, performance, score, out=arguments.out)
+
+for label, count in sorted(Counter(entry["label"] for entry in matched).items()):
+    print(f"{label:<10} {count}")

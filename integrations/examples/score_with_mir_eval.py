@@ -1,0 +1,27 @@
+"""Align a recording with a score, and score the onsets against a reference.
+
+python score_with_mir_eval.py piece.musicxml recording.wav reference.match [--model BUNDLE]
+"""
+
+import argparse
+
+import fusili_mir as fm
+from fusili_integrations.onset_scores import reference_onsets, score_onsets
+
+parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+parser.add_argument("score", help="MusicXML, MXL or MEI")
+parser.add_argument("audio", help="WAV, FLAC, MP3, ...")
+parser.add_argument("reference", help="a .match file of the same recording and score")
+parser.add_argument("--unfold", default="auto", help="as the reference was unfolded")
+parser.add_argument("--model", help="folder of a bundle; by default the one that is installed")
+arguments = parser.parse_args()
+
+_, alignment, _ = fm.align_score(arguments.score, arguments.audio, arguments.model, arguments.unfold)
+scores = score_onsets(alignment, reference_onsets(arguments.reference))
+
+print(f"notes                {scores.n_onsets}")
+print(f"median error         {1000 * scores.median_sec:.0f} ms")
+for tolerance_ms, share in scores.within.items():
+    print(f"within {tolerance_ms:>4} ms       {100 * share:.1f} %")
+for name, value in scores.mir_eval.items():
+    print(f"mir_eval {name:<12} {value:.4f}")
