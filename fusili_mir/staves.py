@@ -1,8 +1,7 @@
 """Staves on a level page: five thin, long lines at equal distances.
 
-The page is reduced to strips of a few staff spaces' width. In each strip the row-wise ink that most columns
-share keeps staff lines and loses note heads, stems and letters. A comb of five teeth finds staves in the
-strips; chains of such finds from strip to strip are staves, however bent the paper is.
+A comb of five teeth finds staves in upright strips of the page (see `fusili_mir.staff_comb`); chains of such
+finds from strip to strip are staves, however bent the paper is.
 
 Staves of another number of lines (percussion lines, chant, tablature) are left out, and so are ruled tables,
 whose lines go on at the same distance.
@@ -15,54 +14,43 @@ from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
-from PIL import Image
 from scipy import ndimage
 
 from fusili_mir.boxes import STAFF_DTYPE, BoxArray, GreyImage
 from fusili_mir.ink import ink_map, reduce_page
+from fusili_mir.staff_comb import (
+    CELLS_A_STRIP,
+    MIN_SPACE_PX,
+    TEETH,
+    UprightStrips,
+    at_rows,
+    comb_response,
+    contrast,
+    cut_strips,
+    likely_spaces,
+)
 
 __all__ = ["find_staves"]
 
 Float32 = npt.NDArray[np.float32]
 Float64 = npt.NDArray[np.float64]
 
-_MIN_SPACE_PX = 4.0
-_MAX_SPACE_PX = 48.0
 _SIZES_PX = (1800, 3600, 7200)  # longer side of the page, tried until the staves on it are large enough
 _GOOD_SPACE_PX = 7.0
 _MIN_CONTRAST = 0.03  # of a line against its surroundings, in shares of black
-_FAINT = 0.15  # ink of a thin blurred line
 _MIN_LENGTH = 10.0  # of a staff, in spaces
 _ABOVE_GRAIN = 4.5  # what the comb must see, in standard deviations of what it sees on most of the page
 _MIN_LEVEL = 0.4  # ink of the lines of a staff, as a share of that of the clearest one
 _MIN_COVER = 0.75  # part of its length on which each line must be seen; rows of text have gaps
-_CELL = 0.75  # width of a cell, in spaces
-_CELLS_A_STRIP = 6
 _MAX_GAP = 4  # strips from one find of a staff to the next
-_TEETH = np.arange(-2, 3)
 _STEP_PX = 0.1  # fineness of the rows of lines
-
-
-@dataclass(frozen=True)
-class _Strips:
-    """A page reduced to cells of a part of a staff space and strips of some cells."""
-
-    space_px: float
-    ink: Float32  # (height, width)
-    cells: Float32  # (height, n_cells): mean ink of each row of each cell
-    strips: Float32  # (height, n_strips): ink that nearly all cells of a strip share
-
-    @property
-    def cell_px(self) -> float:
-        """Width of a cell."""
-        return self.ink.shape[1] / self.cells.shape[1]
 
 
 @dataclass(frozen=True)
 class _Chain:
     """Finds of one staff from strip to strip."""
 
-    page: _Strips
+    page: UprightStrips
     strip: npt.NDArray[np.int64]
     row: Float64  # of the middle line
     strength: Float64  # of the comb
@@ -101,7 +89,7 @@ def find_staves(image: GreyImage) -> BoxArray:
         `y1` are the middles of the outer lines, on average over their length; `x0` and `x1` are their ends.
     """
     longest = max(image.shape)
-    if min(image.shape) < 5 * _MIN_SPACE_PX:
+    if min(image.shape) < 5 * MIN_SPACE_PX:
         return np.zeros(0, dtype=STAFF_DTYPE)
     factors = list(dict.fromkeys(-(-longest // size) for size in _SIZES_PX))
     for factor in factors:
@@ -114,7 +102,7 @@ def find_staves(image: GreyImage) -> BoxArray:
 
 
 def _staves_at_one_size(ink: Float32) -> BoxArray:
-    found = _search(ink, _likely_spaces(ink)[:4])
+    found = _search(ink, likely_spaces(ink)[:4])
     if found:
         # Staves of another size, few among many, are told once the others are out of the way.
         rest = ink.copy()
@@ -122,7 +110,7 @@ def _staves_at_one_size(ink: Float32) -> BoxArray:
             box, reach_px = staff.box, 0.5 * staff.box["space_px"]
             top, bottom = max(0, int(box["y0"] - reach_px)), int(box["y1"] + reach_px) + 1
             rest[top:bottom, int(box["x0"]) : int(box["x1"]) + 1] = 0
-        found += _search(rest, _likely_spaces(rest)[:1])
+        found += _search(rest, likely_spaces(rest)[:1])
     # The staves of a page are printed alike: what is much fainter than the clearest is grain or shows through.
     kept = [staff.box for staff in found if staff.level > _MIN_LEVEL * found[0].level]
     staves = np.array(kept, dtype=STAFF_DTYPE) if kept else np.zeros(0, dtype=STAFF_DTYPE)
@@ -131,7 +119,7 @@ def _staves_at_one_size(ink: Float32) -> BoxArray:
 
 def _search(ink: Float32, spaces_px: list[float]) -> list[_Found]:
     """Return the staves of some sizes, the clearest one first."""
-    chains = [chain for space_px in spaces_px for chain in _chains(_cut_strips(ink, space_px))]
+    chains = [chain for space_px in spaces_px for chain in _chains(cut_strips(ink, space_px))]
     found: list[_Found] = []
     for chain in sorted(chains, key=lambda chain: -chain.weight):
         if not any(_lies_on(chain, staff.box) for staff in found):
@@ -142,7 +130,7 @@ def _search(ink: Float32, spaces_px: list[float]) -> list[_Found]:
 
 
 def _lies_on(chain: _Chain, staff: BoxArray) -> bool:
-    strip_px = _CELLS_A_STRIP * chain.page.cell_px
+    strip_px = CELLS_A_STRIP * chain.page.cell_px
     x0, x1 = chain.strip[0] * strip_px, (chain.strip[-1] + 1) * strip_px
     covered = min(x1, staff["x1"]) - max(x0, staff["x0"])
     distance = abs(chain.middle_px - (staff["y0"] + staff["y1"]) / 2)
@@ -155,69 +143,9 @@ def _share_lines(a: BoxArray, b: BoxArray) -> bool:
     return bool(beside > 0 and below > -0.5 * min(a["space_px"], b["space_px"]))
 
 
-def _cut_strips(ink: Float32, space_px: float) -> _Strips:
-    height, width = ink.shape
-    n_strips = max(1, round(width / (_CELL * space_px * _CELLS_A_STRIP)))
-    n_cells = n_strips * _CELLS_A_STRIP
-    cells = np.asarray(Image.fromarray(ink).resize((n_cells, height), Image.Resampling.BOX))
-    grouped = cells.reshape(height, n_strips, _CELLS_A_STRIP)
-    return _Strips(space_px, ink, cells, np.partition(grouped, 1, axis=2)[:, :, 1])
-
-
-def _likely_spaces(ink: Float32) -> list[float]:
-    """Return the distances at which lines repeat, the most likely one first, in pixels."""
-    height, width = ink.shape
-    strips = _cut_strips(ink, max(3.0, width / 192)).strips
-    # Grain must not count, faint lines as much as black beams, and sharp edges more than broad shapes.
-    grain = float(np.median(np.abs(strips - np.median(strips))))
-    edges = np.diff(np.tanh(np.maximum(strips - 3 * grain, 0) / _FAINT), axis=0)
-    padded = 1 << (height + 5 * int(_MAX_SPACE_PX)).bit_length()
-    power = (np.abs(np.fft.rfft(edges, n=padded, axis=0)) ** 2).sum(axis=1)
-    echo = np.fft.irfft(power)[: 4 * int(_MAX_SPACE_PX) + 2]
-    spaces = np.geomspace(_MIN_SPACE_PX, min(_MAX_SPACE_PX, height / 5), 256)
-    on, off = (
-        np.interp(np.outer(lags, spaces), np.arange(len(echo)), echo).sum(axis=0)
-        for lags in ([1, 2, 3, 4], [0.5, 1.5, 2.5, 3.5])
-    )
-    score = (on - off) / max(float(echo[0]), 1e-9)
-    peaks = np.flatnonzero((score == ndimage.maximum_filter1d(score, 9)) & (score > 0.02))
-    peaks = peaks[np.argsort(-score[peaks])]
-    return [float(spaces[peak]) for peak in peaks if score[peak] > 0.15 * score[peaks[0]]]
-
-
-def _at_rows(values: Float32 | Float64, rows: Float64, columns: npt.NDArray[np.int64]) -> Float64:
-    """Read an array at fractional rows; rows beyond the page read its border."""
-    rows = np.clip(rows, 0, len(values) - 1)
-    low = np.minimum(rows.astype(np.int64), max(len(values) - 2, 0))
-    part = rows - low
-    high = np.minimum(low + 1, len(values) - 1)
-    return np.asarray((1 - part) * values[low, columns] + part * values[high, columns])
-
-
-def _contrast(strips: Float32, rows: Float64, columns: npt.NDArray[np.int64], space_px: float) -> Float64:
-    """Return the ink at some rows against that half a space above and below."""
-    above, below = (_at_rows(strips, rows + side * space_px / 2, columns) for side in (-1, 1))
-    return np.asarray(_at_rows(strips, rows, columns) - (above + below) / 2)
-
-
-def _comb(strips: Float32, space_px: float) -> Float64:
-    """Return how well five lines around each row of each strip are seen [shape=(height, n_strips)]."""
-    height, n_strips = strips.shape
-    rows = np.arange(height, dtype=np.float64)[:, None]
-    columns = np.arange(n_strips)
-    lines = _contrast(strips, rows, columns, space_px)
-    loose = ndimage.maximum_filter1d(lines, 1 + 2 * max(1, round(0.1 * space_px)), axis=0)
-    teeth = np.stack([_at_rows(loose, rows + tooth * space_px, columns) for tooth in _TEETH])
-    weakest = np.partition(teeth, 2, axis=0)[:3].mean(axis=0)
-    # What the loose teeth see on several rows alike is decided by the exact ones.
-    exact = np.mean([_at_rows(lines, rows + tooth * space_px, columns) for tooth in _TEETH], axis=0)
-    on_page = (rows >= 2 * space_px - 1) & (rows <= height - 2 * space_px)
-    return np.where(on_page, 0.9 * weakest + 0.1 * exact, 0.0)
-
-
-def _chains(page: _Strips) -> list[_Chain]:
+def _chains(page: UprightStrips) -> list[_Chain]:
     """Link what the comb finds in neighbouring strips."""
-    comb = _comb(page.strips, page.space_px)
+    comb = comb_response(page.strips, page.space_px)
     usual = float(np.median(comb))
     grain = 1.48 * float(np.median(np.abs(comb - usual)))
     least = max(_MIN_CONTRAST, usual + _ABOVE_GRAIN * grain, 0.3 * float(np.percentile(comb.max(axis=0), 80)))
@@ -252,9 +180,8 @@ def _measure(chain: _Chain) -> _Found | None:
     """Measure the staff that a chain runs along; None when it is not one."""
     page, space_px = chain.page, chain.page.space_px
     strip_rows = _smooth_rows(chain)
-
     lines = _fit_lines(chain, strip_rows)
-    seen_in = _contrast(page.strips, strip_rows[:, None] + lines, chain.strip[:, None], space_px)
+    seen_in = contrast(page.strips, strip_rows[:, None] + lines, chain.strip[:, None], space_px)
     heights = np.percentile(seen_in, 75, axis=0)  # (5,): a line may lie under beams for long
     level = float(np.median(heights))
     if level < _MIN_CONTRAST or heights.min() < 0.35 * level or _goes_on(chain, strip_rows, lines, level):
@@ -262,14 +189,14 @@ def _measure(chain: _Chain) -> _Found | None:
 
     # Which cells hold the lines; a note on a line is as good as the line.
     n_cells = page.cells.shape[1]
-    in_strips = (np.arange(n_cells) + 0.5) / _CELLS_A_STRIP - 0.5
+    in_strips = (np.arange(n_cells) + 0.5) / CELLS_A_STRIP - 0.5
     cell_rows = np.interp(in_strips, chain.strip, strip_rows)
     tolerance = np.array([-1.0, 0.0, 1.0]) * max(0.7, 0.12 * space_px)
     rows = cell_rows + lines[:, None, None] + tolerance[:, None]  # (5 lines, 3, n_cells)
-    dark = _at_rows(page.cells, rows, np.arange(n_cells)).max(axis=1) > 0.5 * heights[:, None]
+    dark = at_rows(page.cells, rows, np.arange(n_cells)).max(axis=1) > 0.5 * heights[:, None]
     seen = dark.sum(axis=0) >= 4
     runs, _ = ndimage.label(ndimage.binary_closing(np.pad(seen, 6), np.ones(5))[6:-6])
-    votes = np.bincount(runs[chain.strip * _CELLS_A_STRIP + _CELLS_A_STRIP // 2], minlength=2)
+    votes = np.bincount(runs[chain.strip * CELLS_A_STRIP + CELLS_A_STRIP // 2], minlength=2)
     votes[0] = 0
     if votes.max() == 0:
         return None
@@ -299,7 +226,7 @@ def _goes_on(chain: _Chain, strip_rows: Float64, lines: Float64, level: float) -
     space_px = chain.page.space_px
     for sixth in (lines[0] - space_px, lines[-1] + space_px):
         slack = np.linspace(-0.15, 0.15, 5)[:, None] * space_px
-        dark = _contrast(chain.page.strips, strip_rows + sixth + slack, chain.strip, space_px).max(axis=0)
+        dark = contrast(chain.page.strips, strip_rows + sixth + slack, chain.strip, space_px).max(axis=0)
         if (dark > 0.5 * level).mean() > 0.85:
             return True
     return False
@@ -309,7 +236,7 @@ def _fit_lines(chain: _Chain, strip_rows: Float64) -> Float64:
     """Return the offsets of the five lines from the rows of the chain, from top to bottom [shape=(5,)]."""
     space_px = chain.page.space_px
     offsets = np.arange(-3.5 * space_px, 3.5 * space_px, _STEP_PX)
-    ink = _at_rows(chain.page.strips, strip_rows[:, None] + offsets, chain.strip[:, None])
+    ink = at_rows(chain.page.strips, strip_rows[:, None] + offsets, chain.strip[:, None])
     profile = ndimage.gaussian_filter1d(np.percentile(ink, 30, axis=0), max(0.8, 0.08 * space_px) / _STEP_PX)
     middles = np.arange(-0.4 * space_px, 0.4 * space_px, _STEP_PX)
     spaces = np.linspace(0.975, 1.025, 26) * space_px
@@ -319,16 +246,16 @@ def _fit_lines(chain: _Chain, strip_rows: Float64) -> Float64:
     signs = np.array([-0.5, 1, -1, 1, -1, 1, -1, 1, -1, 1, -0.5])
     fit = np.einsum("t,tsm->sm", signs, np.interp(teeth, offsets, profile))
     space, middle = np.unravel_index(int(fit.argmax()), fit.shape)
-    return np.asarray(middles[middle] + _TEETH * spaces[space])
+    return np.asarray(middles[middle] + TEETH * spaces[space])
 
 
-def _end(page: _Strips, rows: Float64, cell: int, heights: Float64, *, inward: int) -> float:
+def _end(page: UprightStrips, rows: Float64, cell: int, heights: Float64, *, inward: int) -> float:
     """Place an end of the lines to a pixel, around the last cell that holds them."""
     width = page.ink.shape[1]
     columns = np.arange(
         max(0, int((cell - 3) * page.cell_px)), min(width, int((cell + 4) * page.cell_px) + 1)
     )
-    darkness = np.minimum(_at_rows(page.ink, rows[:, None], columns), heights[:, None]).mean(axis=0)
+    darkness = np.minimum(at_rows(page.ink, rows[:, None], columns), heights[:, None]).mean(axis=0)
     level = heights.mean()
     gain = np.cumsum((darkness - 0.5 * level)[::inward])
     outside = int(np.concatenate(([0.0], gain)).argmin())
