@@ -1,0 +1,120 @@
+"""Checkpoints to export: ours, and those of the paper's released code, told apart by what they hold."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from fusili_mir.errors import InputError
+from fusili_training.checkpoint import load_trained_model
+from fusili_training.model import FusiliModel, Heads, ModelOptions
+from fusili_training.recipe import Recipe
+from fusili_training.weights import (
+    RELEASED_KEYS,
+    is_released_checkpoint,
+    load_released_checkpoint,
+    load_state_dict,
+    read_checkpoint,
+)
+
+__all__ = ["TrainedModel", "load_trained"]
+
+
+@dataclass(frozen=True)
+class TrainedModel:
+    """A model that was trained, and what is known about how.
+
+    Attributes
+    ----------
+    model : FusiliModel
+        In evaluation mode.
+    heads : "local" or "global"
+        The heads that its local features go through.
+    name : str
+    recipe : dict
+        How it was trained; paths are cut down to their last names.
+    data_folder : str
+        The pairs that it was trained on; "" where that is unknown.
+    quality : dict
+        Figures of its last validation, if there was one.
+    sha256 : str
+        Of the checkpoint.
+    """
+
+    model: FusiliModel
+    heads: Heads
+    name: str
+    recipe: dict[str, Any]
+    data_folder: str
+    quality: dict[str, Any]
+    sha256: str
+
+    @property
+    def scale(self) -> float:
+        """The learned factor of the cosines that the heads go with."""
+        scale = self.model.logit_scale_local if self.heads == "local" else self.model.logit_scale_global
+        return float(scale.detach().exp())
+
+
+def load_trained(
+    path: Path, heads: Heads | None = None, released_model: ModelOptions | None = None
+) -> TrainedModel:
+    """Load a checkpoint; nothing that is in the file is run.
+
+    Parameters
+    ----------
+    path : Path
+        A checkpoint of ours, or one in the layout of the paper's released code.
+    heads : "local" or "global", optional
+        Which heads the local features go through. By default what the recipe says: the global ones if it trained
+        no others. Released checkpoints have no recipe: the local ones.
+    released_model : ModelOptions, optional
+        The model of a released checkpoint; by default the paper's.
+    """
+    content = read_checkpoint(path)
+    digest = hashlib.sha256(path.read_bytes()).hexdigest()
+    if "recipe" in content:
+        return _load_ours(path, heads, digest)
+    state = load_state_dict(path)
+    if not is_released_checkpoint(state):
+        lacking = next(key for key in RELEASED_KEYS if not any(name.startswith(key) for name in state))
+        raise InputError(
+            f"{path} is no checkpoint of fusili-mir (no recipe in it) and none of the paper's released code"
+            f" (no weights {lacking}*); expected best.pt or last.pt of a run"
+        )
+    model = FusiliModel(released_model or ModelOptions("clip-clap"))
+    load_released_checkpoint(model, path)
+    recipe = {"layout": "the paper's released code"}
+    if isinstance(content.get("epoch"), int):
+        recipe["epoch"] = content["epoch"]
+    quality = {}
+    if isinstance(content.get("val_loss"), float):
+        quality["validation_loss"] = content["val_loss"]
+    return TrainedModel(model.eval(), heads or "local", path.stem, recipe, "", quality, digest)
+
+
+def _load_ours(path: Path, heads: Heads | None, digest: str) -> TrainedModel:
+    model, checkpoint = load_trained_model(path)
+    recipe = checkpoint.recipe
+    quality: dict[str, Any] = {}
+    if checkpoint.progress.validation:
+        quality["validation"] = dict(checkpoint.progress.validation)
+    return TrainedModel(
+        model=model,
+        heads=heads or ("local" if recipe.loss.trains_local_heads else "global"),
+        name=recipe.name,
+        recipe=_without_paths(recipe) | {"steps": checkpoint.progress.step},
+        data_folder=recipe.data.folder,
+        quality=quality,
+        sha256=digest,
+    )
+
+
+def _without_paths(recipe: Recipe) -> dict[str, Any]:
+    """Return a recipe as plain values that say nothing about the folders of the machine it was trained on."""
+    plain = recipe.as_dict()
+    plain["data"]["folder"] = PurePosixPath(recipe.data.folder).name
+    plain["weights"] = {key: PurePosixPath(value).name for key, value in plain["weights"].items()}
+    return plain

@@ -1,0 +1,132 @@
+"""From a checkpoint to a bundle: trace both towers, compare them with the checkpoint, write what has passed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from fusili_export.checkpoints import TrainedModel
+from fusili_export.graphs import DEFAULT_OPSET, trace_graph
+from fusili_export.parity import ParityRow, Precision, check_parity, compare_graph, parity_table
+from fusili_export.parity_inputs import audio_cases, image_cases
+from fusili_export.precision import quantise_graph
+from fusili_export.specs import audio_spec, image_spec
+from fusili_export.wrappers import TowerGraph
+from fusili_mir import __version__
+from fusili_mir.bundle import TOWERS, AudioSpec, ImageSpec, Manifest, Tower, save_bundle
+from fusili_mir.errors import InputError
+from fusili_mir.sessions import open_session
+
+__all__ = ["Provenance", "export_bundle", "read_training_data"]
+
+_DATA_FACTS = ("corpus_sha256", "pieces", "segments", "mutants", "licences")
+
+
+@dataclass(frozen=True)
+class Provenance:
+    """What the manifest says about a model besides what its checkpoint knows.
+
+    Attributes
+    ----------
+    licence : str
+        Of the weights.
+    training_data, quality : dict
+        On what it was trained, and what was measured on which data.
+    """
+
+    licence: str = "not stated"
+    training_data: dict[str, Any] = field(default_factory=dict)
+    quality: dict[str, Any] = field(default_factory=dict)
+
+
+def export_bundle(
+    trained: TrainedModel,
+    out: str | Path,
+    provenance: Provenance | None = None,
+    precision: Precision = "fp32",
+    opset: int = DEFAULT_OPSET,
+    force: bool = False,
+    say: Callable[[str], None] = lambda text: None,
+) -> None:
+    """Write a model as a bundle, if its graphs give what the model gives.
+
+    Parameters
+    ----------
+    trained : TrainedModel
+    out : str or Path
+        The folder; it appears when all is done.
+    provenance : Provenance, optional
+    precision : "fp32" or "int8"
+        int8 graphs are made of fp32 graphs, which are compared with the checkpoint first.
+    opset : int
+        Version of the ONNX operators.
+    force : bool
+        Whether files in the folder may be replaced.
+    say : function of a string
+        Is told what is being done, and given the table of differences.
+    """
+    provenance = provenance or Provenance()
+    model = trained.model
+    specs: dict[Tower, ImageSpec | AudioSpec] = {
+        "image": image_spec(model.image),
+        "audio": audio_spec(model.audio),
+    }
+    graphs: dict[Tower, bytes] = {}
+    parity: list[ParityRow] = []
+    for name in TOWERS:
+        tower, spec = TowerGraph(model, name, trained.heads), specs[name]
+        say(f"tracing {spec.graph}")
+        graphs[name] = trace_graph(tower, spec, opset)
+        parity += _compare(graphs[name], tower, spec, "fp32", say)
+        if precision == "int8":
+            say(f"quantising {spec.graph}")
+            graphs[name] = quantise_graph(graphs[name])
+            parity += _compare(graphs[name], tower, spec, "int8", say)
+    say(parity_table(parity))
+    check_parity(parity)
+    manifest = Manifest(
+        name=trained.name,
+        made_by=f"fusili-mir {__version__}",
+        precision=precision,
+        embedding_dim=model.image.embedding_dim,
+        scale=trained.scale,
+        image=image_spec(model.image),
+        audio=audio_spec(model.audio),
+        licence=provenance.licence,
+        recipe=trained.recipe | {"local_heads": trained.heads, "checkpoint_sha256": trained.sha256},
+        training_data=provenance.training_data,
+        quality=trained.quality | provenance.quality,
+        parity=[row.as_dict() for row in parity],
+    )
+    save_bundle(out, manifest, graphs["image"], graphs["audio"], force)
+
+
+def read_training_data(folder: str | Path) -> dict[str, Any]:
+    """Return the facts about a folder of rendered pairs that belong into a manifest."""
+    path = Path(folder) / "manifest.json"
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise InputError(
+            f"{path}: cannot be read ({error}); expected a folder that `fusili-mir render` wrote"
+        ) from error
+    if not isinstance(content, dict):
+        raise InputError(
+            f"{path}: not the manifest of rendered pairs; expected a folder of `fusili-mir render`"
+        )
+    return {"name": Path(folder).name} | {key: content[key] for key in _DATA_FACTS if key in content}
+
+
+def _compare(
+    graph: bytes,
+    tower: TowerGraph,
+    spec: ImageSpec | AudioSpec,
+    precision: Precision,
+    say: Callable[[str], None],
+) -> Iterable[ParityRow]:
+    say(f"comparing the {precision} {spec.graph} with the checkpoint")
+    cases = image_cases(spec) if isinstance(spec, ImageSpec) else audio_cases(spec)
+    return compare_graph(open_session(graph, "cpu"), tower, spec, cases, precision)

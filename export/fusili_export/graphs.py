@@ -1,0 +1,88 @@
+"""Tracing a tower into an ONNX graph that holds all its weights."""
+
+from __future__ import annotations
+
+import logging
+import warnings
+
+import torch
+from torch import Tensor
+
+from fusili_export.wrappers import TowerGraph
+from fusili_mir.bundle import AudioSpec, ImageSpec
+from fusili_mir.errors import FusiliError
+
+__all__ = ["DEFAULT_OPSET", "MAX_OPSET", "trace_graph"]
+
+DEFAULT_OPSET = 18
+"""The oldest that torch's exporter writes by itself, so that old onnxruntimes read the graph."""
+MAX_OPSET = 23
+
+# The parity check never uses these sizes: a constant that crept in by way of them shows there.
+_BATCH, _STAVES, _COLUMNS, _FRAMES = 2, 3, 20, 20
+
+
+def trace_graph(tower: TowerGraph, spec: ImageSpec | AudioSpec, opset: int = DEFAULT_OPSET) -> bytes:
+    """Trace one tower.
+
+    Parameters
+    ----------
+    tower : TowerGraph
+    spec : ImageSpec or AudioSpec
+        Names of input and outputs, and which sizes are free: the batch always, staves, width and length where
+        they are not fixed.
+    opset : int
+        Version of the ONNX operators.
+
+    Returns
+    -------
+    bytes
+        Content of an ONNX file.
+    """
+    example, axes = _image_example(spec) if isinstance(spec, ImageSpec) else _audio_example(spec)
+    exporter_log = logging.getLogger("torch.onnx")
+    level = exporter_log.level
+    try:
+        exporter_log.setLevel(logging.ERROR)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # torch's own, about its own internals
+            program = torch.onnx.export(
+                tower,
+                (example,),
+                input_names=[spec.input],
+                output_names=[spec.local_output, spec.global_output],
+                opset_version=opset,
+                dynamic_shapes=(axes,),
+                dynamo=True,
+                external_data=False,
+                verbose=False,
+            )
+    except (torch.onnx.errors.OnnxExporterError, RuntimeError) as error:
+        reason = " ".join(str(error).split())[:300]
+        raise FusiliError(
+            f"{spec.graph}: torch cannot export this model at opset {opset} ({reason})"
+        ) from error
+    finally:
+        exporter_log.setLevel(level)
+    if program is None:
+        raise FusiliError(f"{spec.graph}: torch gave no graph; install another version of torch")
+    content: bytes = program.model_proto.SerializeToString()
+    return content
+
+
+def _image_example(spec: ImageSpec) -> tuple[Tensor, dict[int, str]]:
+    """Return images to trace with, and the names of their free axes."""
+    if spec.segment == "square":
+        return torch.rand(_BATCH, 1, spec.height_px, spec.width_px or spec.height_px), {0: "batch"}
+    axes = {0: "batch", 1: "staves"}
+    width_px = spec.width_px
+    if width_px is None:
+        axes[3], width_px = "width", _COLUMNS * spec.patch_width_px
+    return torch.rand(_BATCH, _STAVES, spec.height_px, width_px), axes
+
+
+def _audio_example(spec: AudioSpec) -> tuple[Tensor, dict[int, str]]:
+    """Return waveforms to trace with, and the names of their free axes."""
+    if spec.clip_frames is not None:
+        return torch.randn(_BATCH, spec.clip_frames * spec.frame_samples), {0: "batch"}
+    return torch.randn(_BATCH, _FRAMES * spec.frame_samples), {0: "batch", 1: "samples"}

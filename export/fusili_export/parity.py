@@ -1,0 +1,163 @@
+"""Parity: whether a graph gives what the checkpoint gives.
+
+Both run the same batches. fp32 graphs are held to the largest difference of any number of an embedding, int8
+graphs to the cosine between an embedding and the checkpoint's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+import numpy as np
+import torch
+
+from fusili_export.parity_inputs import ParityCase
+from fusili_export.wrappers import TowerGraph
+from fusili_mir.bundle import AudioSpec, ImageSpec
+from fusili_mir.encoded import Float32
+from fusili_mir.errors import FusiliError
+from fusili_mir.sessions import GraphSession
+
+__all__ = [
+    "MAX_DIFFERENCE",
+    "MIN_COSINE",
+    "ParityRow",
+    "Precision",
+    "check_parity",
+    "compare_graph",
+    "parity_table",
+]
+
+Precision = Literal["fp32", "int8"]
+
+MAX_DIFFERENCE = 1e-4
+"""Allowed between any two numbers of an fp32 graph's embeddings and the checkpoint's."""
+MIN_COSINE = 0.99
+"""Asked of an int8 graph's embeddings, on average over those of a batch."""
+
+
+@dataclass(frozen=True)
+class ParityRow:
+    """How one output of a graph compares with the checkpoint's on one batch.
+
+    Attributes
+    ----------
+    precision : "fp32" or "int8"
+        Of the graph.
+    output : str
+        Its name.
+    inputs : str
+        Kind of the batch.
+    shape : list of int
+        Of the batch.
+    difference : float
+        Largest, of all numbers.
+    mean_cosine, min_cosine : float
+        Over all embeddings of the output; nan if a shape is wrong or a number is none.
+    """
+
+    precision: Precision
+    output: str
+    inputs: str
+    shape: list[int]
+    difference: float
+    mean_cosine: float
+    min_cosine: float
+
+    @property
+    def is_close(self) -> bool:
+        """Whether the output is as close as its precision allows."""
+        if self.precision == "fp32":
+            return self.difference <= MAX_DIFFERENCE
+        return self.mean_cosine >= MIN_COSINE
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the row for a manifest, with numbers of a few digits."""
+        numbers = {
+            "difference": float(f"{self.difference:.3g}"),
+            "mean_cosine": round(self.mean_cosine, 6),
+            "min_cosine": round(self.min_cosine, 6),
+        }
+        return asdict(self) | numbers
+
+
+def compare_graph(
+    session: GraphSession,
+    tower: TowerGraph,
+    spec: ImageSpec | AudioSpec,
+    cases: Iterable[ParityCase],
+    precision: Precision,
+) -> list[ParityRow]:
+    """Run batches through a graph and through the tower it was traced from.
+
+    Parameters
+    ----------
+    session : GraphSession
+        The graph.
+    tower : TowerGraph
+    spec : ImageSpec or AudioSpec
+        Names of input and outputs.
+    cases : iterable of ParityCase
+    precision : "fp32" or "int8"
+        Of the graph.
+
+    Returns
+    -------
+    list of ParityRow
+        One for each output and case. A batch that the graph cannot run at all counts as infinitely different.
+    """
+    names = [spec.local_output, spec.global_output]
+    rows = []
+    for case in cases:
+        with torch.inference_mode():
+            expected = [output.numpy() for output in tower(torch.from_numpy(case.inputs))]
+        try:
+            found: Sequence[Float32] = session.run(spec.input, case.inputs, names)
+        except FusiliError:
+            found = [np.empty(0, np.float32)] * len(names)
+        for name, ours, theirs in zip(names, found, expected, strict=True):
+            figures = _compare(ours, theirs)
+            rows.append(ParityRow(precision, name, case.kind, list(case.inputs.shape), *figures))
+    return rows
+
+
+def check_parity(rows: Iterable[ParityRow]) -> None:
+    """Raise an error that names the worst output, if any is further off than its precision allows."""
+    failed = [row for row in rows if not row.is_close]
+    if not failed:
+        return
+    worst = max(failed, key=lambda row: (row.difference, -row.mean_cosine))
+    if worst.precision == "fp32":
+        found = f"by {worst.difference:.2g}; expected at most {MAX_DIFFERENCE:g}"
+    else:
+        found = f"to a mean cosine of {worst.mean_cosine:.3f}; expected at least {MIN_COSINE:g}"
+    raise FusiliError(
+        f"the {worst.precision} graph is not the checkpoint: {worst.output} differs for {worst.inputs} of shape"
+        f" {tuple(worst.shape)} {found}; {len(failed)} outputs are off, nothing was written"
+    )
+
+
+def parity_table(rows: Iterable[ParityRow]) -> str:
+    """Return the comparison as a Markdown table."""
+    lines = [
+        "| graph | output | inputs | shape | difference | cosine: mean | lowest |",
+        "| --- | --- | --- | --- | --- | --- | --- |",
+    ]
+    for row in rows:
+        shape = " x ".join(map(str, row.shape))
+        lines.append(
+            f"| {row.precision} | {row.output} | {row.inputs} | {shape} | {row.difference:.1e}"
+            f" | {row.mean_cosine:.5f} | {row.min_cosine:.5f} |"
+        )
+    return "\n".join(lines)
+
+
+def _compare(found: Float32, expected: Float32) -> tuple[float, float, float]:
+    """Return the largest difference, the mean and the lowest cosine of embeddings [shape=(..., d)]."""
+    if found.shape != expected.shape or not np.isfinite(found).all():
+        return float("inf"), float("nan"), float("nan")
+    lengths = np.linalg.norm(found, axis=-1) * np.linalg.norm(expected, axis=-1)
+    cosines = (found * expected).sum(axis=-1) / np.maximum(lengths, np.finfo(np.float32).tiny)
+    return float(np.abs(found - expected).max()), float(cosines.mean()), float(cosines.min())

@@ -1,0 +1,78 @@
+"""int8 graphs: the weights of matrix products as 8-bit integers, everything else as it was.
+
+Activations are quantised while the graph runs, from their own range, so that no calibration data is needed. The
+front end of the audio graph stays in float: a spectrum spans more orders of magnitude than 8 bits do. So do
+convolutions, whose integer form is slower than the float one in onnxruntime's CPU kernels.
+"""
+
+from __future__ import annotations
+
+import ast
+import logging
+import tempfile
+from pathlib import Path
+
+import onnx
+
+from fusili_mir.errors import FusiliError
+
+__all__ = ["front_end_nodes", "quantise_graph"]
+
+_FRONT_ENDS = ("filter_bank", "spectrogram_extractor", "logmel_extractor")
+"""Modules that make spectra of waveforms."""
+_SCOPES = "pkg.torch.onnx.name_scopes"  # where torch's exporter notes the modules that a node comes from
+_QUANTISED = ("MatMul", "Gemm")
+
+
+def quantise_graph(graph: bytes) -> bytes:
+    """Turn an fp32 graph, as torch's exporter writes it, into an int8 graph.
+
+    Parameters
+    ----------
+    graph : bytes
+        Content of an ONNX file.
+
+    Returns
+    -------
+    bytes
+        Of the same inputs and outputs.
+    """
+    from onnxruntime.quantization import QuantType, quantize_dynamic
+
+    model = onnx.load_from_string(graph)
+    excluded = front_end_nodes(model)
+    del model.graph.value_info[:]  # the quantiser infers shapes anew, and trips over those of the exporter
+    advice_log = logging.getLogger()
+    level = advice_log.level
+    with tempfile.TemporaryDirectory() as folder:
+        quantised = Path(folder) / "int8.onnx"
+        try:
+            advice_log.setLevel(
+                logging.ERROR
+            )  # it advises to preprocess, which the exporter's optimiser has done
+            quantize_dynamic(
+                model,
+                quantised,
+                op_types_to_quantize=list(_QUANTISED),
+                per_channel=True,
+                weight_type=QuantType.QInt8,
+                nodes_to_exclude=excluded,
+            )
+        except (ValueError, RuntimeError, AssertionError) as error:
+            raise FusiliError(
+                f"onnxruntime cannot quantise the graph ({' '.join(str(error).split())[:300]}); export it as fp32"
+            ) from error
+        finally:
+            advice_log.setLevel(level)
+        return quantised.read_bytes()
+
+
+def front_end_nodes(model: onnx.ModelProto) -> list[str]:
+    """Return the names of the nodes that make spectra of waveforms; none in an image graph."""
+    return [node.name for node in model.graph.node if _modules(node).intersection(_FRONT_ENDS)]
+
+
+def _modules(node: onnx.NodeProto) -> set[str]:
+    """Return the names of all modules around a node, such as ``filter_bank`` of ``model.audio.filter_bank``."""
+    scopes = next((item.value for item in node.metadata_props if item.key == _SCOPES), "[]")
+    return {part for scope in ast.literal_eval(scopes) for part in scope.split(".")}

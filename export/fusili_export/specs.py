@@ -1,0 +1,52 @@
+"""What the two graphs of a model take and give, as the manifest of a bundle states it."""
+
+from __future__ import annotations
+
+from fusili_export.receptive_field import context_sec
+from fusili_mir.bundle import AudioSpec, ImageSpec
+from fusili_training.backbones import AudioTower, ImageTower
+
+__all__ = ["audio_spec", "image_spec"]
+
+_STAFF_SPACES = 4
+
+
+def image_spec(tower: ImageTower) -> ImageSpec:
+    """Describe the graph of an image tower; its checksum is still open."""
+    geometry = tower.geometry
+    space_px = geometry.staff_space_px
+    return ImageSpec(
+        graph="image.onnx",
+        sha256="",
+        input="images",
+        local_output="patches",
+        global_output="image_embedding",
+        segment="square" if space_px is None else "staff_strips",
+        width_px=geometry.width_px,
+        height_px=geometry.height_px,
+        space_px=space_px,
+        margin_spaces=None if space_px is None else (geometry.height_px / space_px - _STAFF_SPACES) / 2,
+        rows=geometry.height_px // geometry.patch_height_px,
+        patch_width_px=geometry.patch_width_px,
+        patch_height_px=geometry.patch_height_px,
+    )
+
+
+def audio_spec(tower: AudioTower) -> AudioSpec:
+    """Describe the graph of an audio tower; its checksum is still open.
+
+    A tower that encodes windows apart gets one window a clip: a longer clip would have a seam inside.
+    """
+    geometry = tower.geometry
+    window = geometry.window_samples
+    return AudioSpec(
+        graph="audio.onnx",
+        sha256="",
+        input="waveforms",
+        local_output="frames",
+        global_output="audio_embedding",
+        sample_rate_hz=geometry.sample_rate_hz,
+        clip_sec=None if window is None else window / geometry.sample_rate_hz,
+        frame_sec=geometry.frame_sec,
+        context_sec=context_sec(tower),
+    )

@@ -1,0 +1,47 @@
+"""One tower with its heads, as a function from a tensor to the two outputs of a graph."""
+
+from __future__ import annotations
+
+from torch import Tensor, nn
+
+from fusili_mir.bundle import Tower
+from fusili_training.model import FusiliModel, Heads
+
+__all__ = ["TowerGraph"]
+
+
+class TowerGraph(nn.Module):
+    """What becomes one ONNX graph: local and global embeddings out of one pass, all L2-normalised.
+
+    Parameters
+    ----------
+    model : FusiliModel
+        Of which one tower is used, in evaluation mode.
+    tower : "image" or "audio"
+    heads : "local" or "global"
+        Which heads the local features go through; "global" for models trained without a local loss.
+    """
+
+    def __init__(self, model: FusiliModel, tower: Tower, heads: Heads) -> None:
+        super().__init__()
+        self.model, self.tower, self.heads = model, tower, heads
+        self.eval()
+
+    def forward(self, inputs: Tensor) -> tuple[Tensor, Tensor]:
+        """Encode a batch.
+
+        Parameters
+        ----------
+        inputs : Tensor
+            Images [shape=(B, S, height, width)] or waveforms [shape=(B, n_samples)].
+
+        Returns
+        -------
+        Tensor [shape=(B, L, d)]
+            Patches, without a class token, or frames.
+        Tensor [shape=(B, d)]
+            Embeddings of the images or recordings as wholes.
+        """
+        encode = self.model.encode_images if self.tower == "image" else self.model.encode_recordings
+        embeddings = encode(inputs, self.heads)
+        return embeddings.local, embeddings.pooled

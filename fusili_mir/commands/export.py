@@ -1,0 +1,117 @@
+"""`fusili-mir export`: a trained checkpoint as a bundle."""
+
+from __future__ import annotations
+
+import json
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from fusili_mir.errors import InputError, MissingExtraError, OutputError
+
+if TYPE_CHECKING:
+    from fusili_export.checkpoints import TrainedModel
+    from fusili_export.exporting import Provenance
+
+__all__ = ["command"]
+
+
+@click.command(name="export")
+@click.argument("checkpoint", type=click.Path(path_type=Path))
+@click.option("-o", "--out", required=True, type=click.Path(path_type=Path), help="Folder of the bundle.")
+@click.option(
+    "--precision",
+    type=click.Choice(["fp32", "int8"]),
+    default="fp32",
+    show_default=True,
+    help="Of the weights of matrix products.",
+)
+@click.option(
+    "--opset",
+    type=click.IntRange(18, 23),
+    default=18,
+    show_default=True,
+    help="Version of the ONNX operators.",
+)
+@click.option(
+    "--heads",
+    type=click.Choice(["auto", "local", "global"]),
+    default="auto",
+    show_default=True,
+    help="Through which heads patches and frames go; auto asks the recipe.",
+)
+@click.option("--name", help="Of the bundle.  [default: that of the recipe]")
+@click.option("--licence", default="not stated", show_default=True, help="Of the weights.")
+@click.option(
+    "--data",
+    type=click.Path(path_type=Path),
+    help="Rendered pairs that it was trained on.  [default: the recipe's, if they are here]",
+)
+@click.option(
+    "--quality", type=click.Path(path_type=Path), help="JSON file of what was measured, for the manifest."
+)
+@click.option("--force", is_flag=True, help="Replace files in a folder that is not empty.")
+def command(
+    checkpoint: Path,
+    out: Path,
+    precision: Any,
+    opset: int,
+    heads: Any,
+    name: str | None,
+    licence: str,
+    data: Path | None,
+    quality: Path | None,
+    force: bool,
+) -> None:
+    """Write CHECKPOINT, of ours or of the paper's released code, as a bundle of two ONNX graphs.
+
+    The graphs are compared with the checkpoint, and the bundle is written only if they give the same: to 1e-4 in
+    any number of an fp32 graph's embeddings, to a cosine of 0.99 for an int8 graph.
+    """
+    try:
+        import_module("onnxscript")
+        import_module("onnxruntime")
+        from dataclasses import replace
+
+        from fusili_export.checkpoints import load_trained
+        from fusili_export.exporting import export_bundle
+    except ModuleNotFoundError as error:
+        extra = "cpu" if error.name == "onnxruntime" else "export"
+        raise MissingExtraError(
+            f"exporting needs the package {error.name}, which is not installed:"
+            f" pip install 'fusili-mir[{extra}]'"
+        ) from error
+    if not force and out.is_dir() and any(out.iterdir()):
+        raise OutputError(
+            f"{out}: the folder is not empty; choose another one, or add --force to replace files"
+        )
+    trained = load_trained(checkpoint, None if heads == "auto" else heads)
+    if name:
+        trained = replace(trained, name=name)
+    provenance = _provenance(trained, licence, data, quality)
+    export_bundle(trained, out, provenance, precision, opset, force, say=click.echo)
+    click.echo(f"{trained.name} ({precision}) -> {out}")
+
+
+def _provenance(trained: TrainedModel, licence: str, data: Path | None, quality: Path | None) -> Provenance:
+    from fusili_export.exporting import Provenance, read_training_data
+
+    if data is None and trained.data_folder and (Path(trained.data_folder) / "manifest.json").is_file():
+        data = Path(trained.data_folder)
+    return Provenance(
+        licence,
+        {} if data is None else read_training_data(data),
+        {} if quality is None else _read_figures(quality),
+    )
+
+
+def _read_figures(path: Path) -> dict[str, Any]:
+    try:
+        figures = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise InputError(f"{path}: cannot be read as JSON ({error})") from error
+    if not isinstance(figures, dict):
+        raise InputError(f"{path}: holds a {type(figures).__name__}; expected a JSON object of figures")
+    return figures
