@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import io
+import json
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import soundfile
 import torch
+from PIL import Image
 
 from fusili_training.data import Batch
-from fusili_training.truth import TRUTH_DTYPE, TruthArray
+from fusili_training.pair_segments import Sample
+from fusili_training.render_recipe import RenderRecipe
+from fusili_training.shards import shard_name, sidecar_of, write_json, write_shard
+from fusili_training.truth import TRUTH_DTYPE, TruthArray, truth_to_json
 
 SAMPLE_RATE_HZ = 16_000
 STRIP_PX, SPACE_PX = 128, 8
@@ -103,3 +112,32 @@ class MelodySource:
         for index in range(skip, len(self)):
             first = index * self.batch_size + self.rank * share
             yield batch_of([self.melodies[i] for i in order[first : first + share]])
+
+
+def save_melodies(folder: Path, splits: Mapping[str, Sequence[Melody]]) -> None:
+    """Write melodies as a rendered corpus, four to a piece, one shard to a split."""
+    folder.mkdir()
+    listed: dict[str, dict[str, Any]] = {}
+    for split, melodies in splits.items():
+        shard = folder / shard_name(split, 0)
+        samples = [
+            _sample(each, f"{split}-{number // 4}.whole.{number % 4}", split)
+            for number, each in enumerate(melodies)
+        ]
+        write_json(sidecar_of(shard), write_shard(shard, samples))
+        listed[split] = {"shards": [{"name": shard.name}]}
+    write_json(folder / "manifest.json", {"format": 1, "recipe": RenderRecipe().to_dict(), "splits": listed})
+
+
+def _sample(each: Melody, key: str, split: str) -> Sample:
+    image, audio = io.BytesIO(), io.BytesIO()
+    Image.fromarray((255 * each.image[0]).astype(np.uint8)).save(image, format="PNG")
+    soundfile.write(audio, each.waveform, SAMPLE_RATE_HZ, format="FLAC")
+    described = {
+        "split": split,
+        "strip_height_px": STRIP_PX,
+        "sample_rate_hz": SAMPLE_RATE_HZ,
+        "notes": truth_to_json(each.truth),
+    }
+    members = {"png": image.getvalue(), "flac": audio.getvalue(), "json": json.dumps(described).encode()}
+    return Sample(key, None, members)

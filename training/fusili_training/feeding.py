@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from fusili_training.data import Batch
+from fusili_training.interruption import held_stop_signals
 from fusili_training.model import FusiliModel
 from fusili_training.recipe import Recipe
 from fusili_training.targets import DenseTargets, dense_targets
@@ -32,17 +33,18 @@ class BatchSource(Protocol):
 def read_epoch(source: BatchSource, number: int, skip: int = 0) -> Iterator[Batch]:
     """Yield the batches of an epoch but for the first `skip`.
 
-    Reading leaves torch's random numbers alone, of which starting worker processes draws some: they belong to
-    the training steps, which must not depend on where an epoch was resumed.
+    The first one starts the processes that read ahead. They do not receive the signals that stop a run, and the
+    random number that starting them draws is given back: those belong to the training steps, which must not
+    depend on where an epoch was resumed.
     """
     batches = source.epoch(number, skip)
-    while True:
-        state = torch.get_rng_state()
-        batch = next(batches, None)
-        torch.set_rng_state(state)
-        if batch is None:
-            return
-        yield batch
+    state = torch.get_rng_state()
+    with held_stop_signals():
+        first = next(batches, None)
+    torch.set_rng_state(state)
+    if first is not None:
+        yield first
+        yield from batches
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,9 @@ from types import FrameType
 
 from fusili_mir.errors import FusiliError
 
-__all__ = ["StopRequest", "TrainingInterruptedError", "watch_for_stop"]
+__all__ = ["StopRequest", "TrainingInterruptedError", "held_stop_signals", "watch_for_stop"]
+
+_STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 class TrainingInterruptedError(FusiliError):
@@ -45,9 +47,23 @@ def watch_for_stop(patient: bool = False) -> Iterator[StopRequest]:
     if threading.current_thread() is not threading.main_thread():
         yield request  # signals reach the main thread only
         return
-    earlier = {number: signal.signal(number, request.receive) for number in (signal.SIGINT, signal.SIGTERM)}
+    earlier = {number: signal.signal(number, request.receive) for number in _STOP_SIGNALS}
     try:
         yield request
     finally:
         for number, handler in earlier.items():
             signal.signal(number, handler)
+
+
+@contextmanager
+def held_stop_signals() -> Iterator[None]:
+    """Hold both signals back meanwhile, and for good from processes that are started meanwhile.
+
+    A Ctrl-C, and most schedulers' SIGTERM, reach all processes of a run: those that read data must outlive the
+    step that the run is in.
+    """
+    earlier = signal.pthread_sigmask(signal.SIG_BLOCK, _STOP_SIGNALS)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, earlier)
