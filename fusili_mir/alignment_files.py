@@ -6,9 +6,12 @@ what the score calls a measure.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
+from typing import cast
 
 import partitura as pt
 
@@ -33,12 +36,25 @@ class _Format:
     needs_notes: bool
 
 
+class _LastingMaps(pt.score.Part):  # type: ignore[misc]
+    """A part whose maps are made once: partitura makes them anew for every measure that it writes."""
+
+    time_signature_map = cached_property(pt.score.Part.time_signature_map.fget)
+    quarter_duration_map = cached_property(pt.score.Part.quarter_duration_map.fget)
+
+
+def _with_lasting_maps(part: pt.score.Part) -> _LastingMaps:
+    lasting = copy.copy(part)
+    lasting.__class__ = _LastingMaps
+    return cast(_LastingMaps, lasting)
+
+
 def _save_match(alignment: Alignment, folder: Path) -> None:
     assert alignment.played is not None  # noqa: S101
     pt.save_match(
         alignment.note_alignment,
         alignment.performance,
-        alignment.played.score,
+        _with_lasting_maps(alignment.played.score[0]),
         out=str(folder / "alignment.match"),
         mpq=_MPQ,
         ppq=_PPQ,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 import math
+from collections.abc import Callable
 from typing import Any
 
 import partitura as pt
@@ -55,6 +56,7 @@ def merge_score(score: pt.score.Score) -> pt.score.Score:
     n_staves = n_voices = 0
     for number, part in enumerate(score.parts):
         copies: dict[Any, Any] = {}
+        rescale = _rescaling(part, divisions)
         staves, voices = [0], [0]
         for element in part.iter_all():
             if number and isinstance(element, _SHARED):
@@ -67,8 +69,8 @@ def merge_score(score: pt.score.Score) -> pt.score.Score:
             if getattr(element, "voice", None) is not None:
                 voices.append(element.voice)
                 copied.voice = element.voice + n_voices
-            end = None if element.end is None else _rescale(part, element.end.t, divisions)
-            merged.add(copied, _rescale(part, element.start.t, divisions), end)
+            end = None if element.end is None else rescale(element.end.t)
+            merged.add(copied, rescale(element.start.t), end)
         for copied in copies.values():
             copied.replace_refs(copies)
         n_staves += max(staves)
@@ -78,7 +80,8 @@ def merge_score(score: pt.score.Score) -> pt.score.Score:
     return result
 
 
-def _rescale(part: pt.score.Part, time: int, divisions: int) -> int:
-    """Return a time of a part in the divisions of the merged one."""
-    quarter = float(part.quarter_map(time)) - float(part.quarter_map(part.first_point.t))
-    return round(quarter * divisions)
+def _rescaling(part: pt.score.Part, divisions: int) -> Callable[[int], int]:
+    """Map the times of a part to the divisions of the merged one."""
+    quarter_map = part.quarter_map
+    first = float(quarter_map(part.first_point.t))
+    return lambda time: round((float(quarter_map(time)) - first) * divisions)

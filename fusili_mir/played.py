@@ -115,13 +115,14 @@ def _played_measures(pages: Pages, part: pt.score.Part) -> BoxArray:
     notated = list(pages.score.parts[0].iter_all(pt.score.Measure))
     index_of = {(measure.number, measure.name): index for index, measure in enumerate(notated)}
     box_of = {int(row["measure"]): row for row in pages.measures}
+    beat_map = part.beat_map
     played = []
     for measure in part.iter_all(pt.score.Measure):
         index = index_of.get((measure.number, measure.name), -1)
         if index not in box_of:
             continue
         box = box_of[index]
-        start, end = (float(part.beat_map(point.t)) for point in (measure.start, measure.end))
+        start, end = (float(beat_map(point.t)) for point in (measure.start, measure.end))
         played.append((index, box["number"], start, end, *(box[name] for name, _ in _PLACE)))
     measures = np.array(played, dtype=PLAYED_MEASURE_DTYPE)
     return measures[np.argsort(measures["start_beat"], kind="stable")]

@@ -7,7 +7,7 @@ like what is seen.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -143,8 +143,7 @@ def point_at_spot(alignment: Alignment, page: int, x: float, y: float, n_moments
 
 def _columns(alignment: Alignment) -> CourseSimilarity:
     """Compare with every column of the pages, played or not."""
-    known = alignment.similarity
-    return CourseSimilarity(known.embeddings, known.mask, known.frames, reading_course(alignment.axis))
+    return replace(alignment.similarity, course=reading_course(alignment.axis))
 
 
 def _columns_of_stop(alignment: Alignment, frame: int) -> Int64:

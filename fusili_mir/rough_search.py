@@ -8,7 +8,7 @@ order that the score does not explain.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -89,10 +89,7 @@ class RoughSearch:
     def scores(self) -> Float32:
         """Nats over the filler [shape=(n_frame_groups, n_stop_groups)]."""
         by_frame, by_stop = self.factors
-        frames = pool_frames(self.similarity.frames, by_frame)
-        pooled = CourseSimilarity(
-            self.similarity.embeddings, self.similarity.mask, frames, self.similarity.course
-        )
+        pooled = replace(self.similarity, frames=pool_frames(self.similarity.frames, by_frame))
         scores = pooled.pooled(by_stop)
         scores *= np.float32(self.scale)
         scores -= pooled.baseline(self.scale)[:, None]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TypeAlias
 
 import numpy as np
@@ -67,8 +68,7 @@ def draw_similarity(alignment: Alignment) -> Image.Image:
 
 
 def _pooled(similarity: CourseSimilarity, by_frame: int, by_stop: int) -> Float32:
-    frames = pool_frames(similarity.frames, by_frame)
-    return CourseSimilarity(similarity.embeddings, similarity.mask, frames, similarity.course).pooled(by_stop)
+    return replace(similarity, frames=pool_frames(similarity.frames, by_frame)).pooled(by_stop)
 
 
 def _coloured(matrix: Float32) -> npt.NDArray[np.uint8]:
