@@ -103,9 +103,12 @@ class RunLogs:
         self._write_events("validation", values)
 
     def _write_events(self, kind: str, values: Mapping[str, float]) -> None:
-        for name, value in values.items():
-            if name != "step":
-                self._events.add_scalar(f"{kind}/{name}", value, int(values["step"]))
+        try:
+            for name, value in values.items():
+                if name != "step":
+                    self._events.add_scalar(f"{kind}/{name}", value, int(values["step"]))
+        except OSError as error:
+            raise OutputError(f"{self._events.log_dir}: cannot be written ({error.strerror})") from error
 
     def close(self) -> None:
         """Close all files."""
@@ -117,4 +120,7 @@ class RunLogs:
 def _open_events(folder: Path, last_step: int) -> SummaryWriter:
     from torch.utils.tensorboard import SummaryWriter
 
-    return SummaryWriter(str(folder), purge_step=last_step + 1)
+    try:
+        return SummaryWriter(str(folder), purge_step=last_step + 1)
+    except OSError as error:
+        raise OutputError(f"{folder}: cannot be written ({error.strerror})") from error

@@ -142,7 +142,7 @@ class Trainer:
                 logs.write_step(figures)
             if self._is_validation_due():
                 self._validate(logs, bar)
-            stopping = bool(self.ranks.total(torch.tensor(stop.made, device=self.ranks.device)))
+            stopping = bool(self.ranks.total(torch.tensor(int(stop.made), device=self.ranks.device)))
             if stopping or self._is_checkpoint_due():
                 self._save_last()
             if stopping and not self._is_finished():
