@@ -29,9 +29,9 @@ def test_a_shard_is_plain_tar_with_fixed_owner_and_time(tmp_path: Path) -> None:
     write_shard(shard, SAMPLES)
     with tarfile.open(shard) as archive:
         members = archive.getmembers()
-        assert [m.name for m in members][:3] == ["a.whole.0.png", "a.whole.0.flac", "a.whole.0.json"]
+        assert [m.name for m in members][:3] == ["a/whole/0.png", "a/whole/0.flac", "a/whole/0.json"]
         assert {(m.mtime, m.uid, m.gid, m.mode, m.uname) for m in members} == {(0, 0, 0, 0o644, "")}
-        file = archive.extractfile("a.whole.0.png")
+        file = archive.extractfile("a/whole/0.png")
         assert file is not None
         assert file.read() == b"image"
 
@@ -44,7 +44,9 @@ def test_the_listing_says_where_each_pair_lies(tmp_path: Path) -> None:
         assert (row["key"], row["mutant_of"]) == (sample.key, sample.mutant_of)
         part = shard.read_bytes()[row["offset"] : row["offset"] + row["size"]]
         with tarfile.open(fileobj=io.BytesIO(part)) as archive:
-            assert [m.name for m in archive] == [f"{sample.key}.{ending}" for ending in sample.members]
+            assert [m.name for m in archive] == [
+                f"{sample.key.replace('.', '/')}.{ending}" for ending in sample.members
+            ]
 
 
 def test_the_same_pairs_give_the_same_bytes(tmp_path: Path) -> None:

@@ -76,18 +76,24 @@ def render_corpus(
     dict
         The manifest, as it is written to ``manifest.json``.
     """
-    out = Path(out)
+    with _backend(backend, backend_options or {}):
+        return _render(pieces, Path(out), recipe, jobs, progress and sys.stderr.isatty())
+
+
+def _render(
+    pieces: Sequence[CorpusPiece], out: Path, recipe: RenderRecipe, jobs: int, shown: bool
+) -> dict[str, Any]:
     plans = _plan_shards(pieces, recipe.pieces_per_shard)
     settings = _settings(pieces, recipe)
     _claim(out, settings)
     open_plans = [plan for plan in plans if not sidecar_of(out / plan.name).is_file()]
-    shown = progress and sys.stderr.isatty()
     if open_plans:
         for _ in tqdm(bake_banks(recipe.audio), "sound banks", disable=not shown):
             pass
-    n_done = sum(len(plan.pieces) for plan in plans) - sum(len(plan.pieces) for plan in open_plans)
-    with tqdm(total=len(pieces), initial=n_done, unit=" pieces", disable=not shown) as bar:
-        for plan in _work(open_plans, out, recipe, jobs, backend, backend_options or {}):
+    n_open = sum(len(plan.pieces) for plan in open_plans)
+    with tqdm(total=len(pieces), initial=len(pieces) - n_open, unit=" pieces", disable=not shown) as bar:
+        parallel = joblib.Parallel(n_jobs=jobs, return_as=_result_order(), batch_size=1)
+        for plan in parallel(joblib.delayed(_render_shard)(plan, out, recipe) for plan in open_plans):
             bar.update(len(plan.pieces))
     manifest = _manifest(settings, [_read_json(sidecar_of(out / plan.name)) for plan in plans])
     write_json(out / _MANIFEST, manifest)
@@ -163,21 +169,6 @@ def _first_difference(found: Any, wanted: Any, where: str = "") -> str | None:
         if difference is not None:
             return difference
     return None
-
-
-def _work(
-    plans: Sequence[_ShardPlan],
-    out: Path,
-    recipe: RenderRecipe,
-    jobs: int,
-    backend: str | None,
-    backend_options: Mapping[str, Any],
-) -> Iterator[_ShardPlan]:
-    """Render shards in parallel; yields each when it is done."""
-    tasks = [joblib.delayed(_render_shard)(plan, out, recipe) for plan in plans]
-    with _backend(backend, backend_options):
-        parallel = joblib.Parallel(n_jobs=jobs, return_as=_result_order(), batch_size=1)
-        yield from parallel(tasks)
 
 
 def _backend(backend: str | None, options: Mapping[str, Any]) -> AbstractContextManager[Any]:

@@ -1,9 +1,10 @@
 """Shards: tar archives of pairs, in WebDataset's manner, that have their name only when they are complete.
 
-The members of a pair share a key and stand next to each other (``key.png``, ``key.flac``, ``key.json``). Beside a
-shard lies a JSON file of the same name: what is in the shard, where each pair begins, and what was left out. It
-is written last, so that a shard with one is complete. Owner, time and mode of all members are fixed: the same
-pairs give the same bytes.
+The members of a pair stand next to each other: ``piece/layout/number.png``, ``.flac`` and ``.json``. This is its
+key with slashes for dots, since WebDataset ends a key at the first dot; a mutant has ``/mutant`` after the number.
+Beside a shard lies a JSON file of the same name: what is in the shard, where each pair begins, and what was left
+out. It is written last, so that a shard with one is complete. Owner, time and mode of all members are fixed: the
+same pairs give the same bytes.
 """
 
 from __future__ import annotations
@@ -59,7 +60,7 @@ def write_shard(shard: Path, samples: Iterable[Sample]) -> dict[str, Any]:
             for sample in samples:
                 offset = archive.offset
                 for ending, data in sample.members.items():
-                    member = tarfile.TarInfo(f"{sample.key}.{ending}")
+                    member = tarfile.TarInfo(f"{sample.key.replace('.', '/')}.{ending}")
                     member.size, member.mode = len(data), 0o644
                     archive.addfile(member, io.BytesIO(data))
                 listed.append(

@@ -118,7 +118,7 @@ class ShardFolder:
                 data = file.read(entry.size)
             with tarfile.open(fileobj=io.BytesIO(data), mode="r:") as archive:
                 members = {
-                    member.name.removeprefix(f"{entry.key}."): archive.extractfile(member).read()  # type: ignore[union-attr]
+                    member.name.rpartition(".")[2]: archive.extractfile(member).read()  # type: ignore[union-attr]
                     for member in archive
                 }
             described = json.loads(members["json"])

@@ -1,0 +1,109 @@
+"""How fast a corpus becomes pairs, and how fast pairs become batches.
+
+    python benchmarks/render_pairs.py ../shared/data --pieces 60
+
+Each shape is rendered by one process; its CPU seconds, those of Verovio's process included, are what counts on a
+machine that does other things. Sound banks are baked beforehand.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from fusili_training.corpus import list_corpus, select_pieces
+from fusili_training.data import Augmentation, BatchOptions, PairLoader, ShardFolder
+from fusili_training.render import render_corpus
+from fusili_training.render_recipe import MutationOptions, RenderRecipe, SegmentOptions
+from fusili_training.sound_choice import bake_banks
+
+RECIPES = {
+    "strips": RenderRecipe(),
+    "strips with mutants": RenderRecipe(mutation=MutationOptions(mutants=True)),
+    "squares": RenderRecipe(segment=SegmentOptions(shape="square")),
+}
+
+
+@dataclass(frozen=True)
+class Rendering:
+    wall_sec: float
+    cpu_sec: float
+    manifest: dict[str, object]
+
+
+def render(arguments: argparse.Namespace, name: str, out: Path) -> Rendering:
+    """Render in a process of its own, all of whose CPU time is counted when it has ended."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    begin = time.perf_counter()
+    command = [sys.executable, __file__, str(arguments.corpus), "--pieces", str(arguments.pieces)]
+    subprocess.run(
+        [*command, "--files", arguments.files, "--only", name, "--out", str(out)],
+        check=True,
+        stderr=subprocess.DEVNULL,
+    )
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    cpu_sec = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    manifest = json.loads((out / "manifest.json").read_text())
+    return Rendering(time.perf_counter() - begin, cpu_sec, manifest)
+
+
+def reading_rate(folder: Path, augmentation: Augmentation | None) -> float:
+    """Return the pairs a second that one process reads and puts into batches of 32."""
+    loader = PairLoader(ShardFolder(folder), BatchOptions(32), augmentation)
+    begin, n_pairs = time.process_time(), 0
+    for batch in loader.epoch(0):
+        n_pairs += len(batch.keys)
+        if time.process_time() - begin > 20:
+            break
+    return n_pairs / (time.process_time() - begin)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("corpus", type=Path, nargs="?", default=Path("../shared/data"))
+    parser.add_argument("--pieces", type=int, default=60)
+    parser.add_argument("--files", default="*/openscore_lieder/*")
+    parser.add_argument("--shapes", nargs="*", default=list(RECIPES))
+    parser.add_argument("--only", help=argparse.SUPPRESS)
+    parser.add_argument("--out", type=Path, help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    pieces = select_pieces(
+        list_corpus(arguments.corpus), ["CC0-1.0"], ["train"], arguments.files, arguments.pieces
+    )
+    if arguments.only:
+        render_corpus(pieces, arguments.out, RECIPES[arguments.only], jobs=1)
+        return
+    for _ in bake_banks(RenderRecipe().audio):
+        pass
+    print("| shape | pieces rendered | pairs | left out | CPU s | pairs / CPU s | wall s | kB a pair |")
+    print("| --- | --- | --- | --- | --- | --- | --- | --- |")
+    rates = []
+    for name in arguments.shapes:
+        with tempfile.TemporaryDirectory() as folder:
+            out = Path(folder) / "shards"
+            run = render(arguments, name, out)
+            made = run.manifest
+            n_pairs = made["segments"] + made["mutants"]  # type: ignore[operator]
+            n_bytes = sum(shard["bytes"] for shard in made["splits"]["train"]["shards"])  # type: ignore[index]
+            rendered = f"{made['pieces'] - len(made['broken'])} of {made['pieces']}"  # type: ignore[arg-type, operator]
+            left_out = sum(made["dropped"].values())  # type: ignore[attr-defined]
+            print(
+                f"| {name} | {rendered} | {n_pairs} | {left_out} | {run.cpu_sec:.0f} | "
+                f"{n_pairs / run.cpu_sec:.1f} | {run.wall_sec:.0f} | {n_bytes / n_pairs / 1000:.0f} |",
+                flush=True,
+            )
+            rates.append((name, reading_rate(out, None), reading_rate(out, Augmentation())))
+    print("\n| shape | pairs read / CPU s | with augmentation |\n| --- | --- | --- |")
+    for name, plain, augmented in rates:
+        print(f"| {name} | {plain:.0f} | {augmented:.0f} |")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,71 @@
+from __future__ import annotations
+
+import gc
+import io
+from pathlib import Path
+
+import fsspec
+import numpy as np
+import pytest
+import soundfile
+import webdataset
+
+from fusili_mir.errors import InputError
+from fusili_training.data import ShardFolder
+
+
+@pytest.mark.filterwarnings("ignore:unclosed file:ResourceWarning")
+def test_webdataset_reads_the_same_pairs(rendered: Path) -> None:
+    folder = ShardFolder(rendered)
+    shards = sorted(str(path) for path in rendered.glob("*.tar"))
+    samples = list(webdataset.WebDataset(shards, shardshuffle=False).decode("l8"))
+    gc.collect()  # webdataset leaves closing its files to the garbage collector
+    assert [sample["__key__"].replace("/", ".") for sample in samples] == [e.key for e in folder.entries]
+    for sample, entry in list(zip(samples, folder.entries, strict=True))[:4]:
+        pair = folder.read(entry)
+        assert np.array_equal(sample["png"], pair.image)
+        assert len(sample["json"]["notes"]) == len(pair.truth)
+        waveform, _ = soundfile.read(io.BytesIO(sample["flac"]), dtype="float32")
+        assert np.array_equal(waveform, pair.waveform)
+
+
+def test_a_url_is_read_like_a_folder(rendered: Path) -> None:
+    memory = fsspec.filesystem("memory")
+    for file in rendered.iterdir():
+        memory.pipe(f"/shards/{file.name}", file.read_bytes())
+    local, remote = ShardFolder(rendered), ShardFolder("memory://shards")
+    assert remote.entries == local.entries
+    for entry in local.entries[:3]:
+        ours, theirs = local.read(entry), remote.read(entry)
+        assert np.array_equal(ours.waveform, theirs.waveform)
+        assert np.array_equal(ours.truth, theirs.truth)
+
+
+def test_strips_stand_under_each_other(rendered: Path) -> None:
+    folder = ShardFolder(rendered)
+    for entry in folder.entries:
+        pair = folder.read(entry)
+        assert pair.strip_height_px == 128
+        assert pair.image.shape[0] % 128 == 0
+        assert pair.truth["y1"].max() <= pair.image.shape[0]
+        assert pair.sample_rate_hz == folder.sample_rate_hz == 16_000
+
+
+@pytest.mark.parametrize(("split", "message"), [("test", "no pairs for 'test'"), ("training", "no pairs")])
+def test_a_split_without_pairs_is_said_so(rendered: Path, split: str, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        ShardFolder(rendered, split)
+
+
+def test_a_folder_that_was_not_rendered_is_said_so(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="written by fusili-mir render"):
+        ShardFolder(tmp_path)
+
+
+def test_a_damaged_shard_names_the_pair(rendered: Path, tmp_path: Path) -> None:
+    for file in rendered.iterdir():
+        data = file.read_bytes()
+        (tmp_path / file.name).write_bytes(b"\0" * len(data) if file.suffix == ".tar" else data)
+    folder = ShardFolder(tmp_path)
+    with pytest.raises(InputError, match=folder.entries[0].key):
+        folder.read(folder.entries[0])
