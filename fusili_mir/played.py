@@ -85,6 +85,11 @@ def play_pages(pages: Pages, unfold: Unfold = "none") -> PlayedScore:
         # Numbers that come again lead readers of .match files astray; `name` keeps what is printed.
         for number, measure in enumerate(score.parts[0].iter_all(pt.score.Measure), start=1):
             measure.number = number
+    if len(notes) and np.all(notes["page"] < 0):
+        raise InputError(
+            f"{pages.filename}: none of the notes that sound is printed on the pages; expected pages of "
+            "render_pages with unfold none"
+        )
     if not len(notes) or not len(measures):
         raise InputError(
             f"{pages.filename}: {len(notes)} notes sound in {len(measures)} measures; expected some of both"

@@ -20,6 +20,8 @@ from fusili_mir.viterbi import Block, DecodedPath, PathCosts, best_path, best_sc
 
 __all__ = ["DecodingOptions", "RoughSearch", "path_costs", "played_columns"]
 
+_LEAST_STEP = 4.0  # stops a frame: a glissando goes faster than any tempo
+
 
 @dataclass(frozen=True)
 class DecodingOptions:
@@ -136,7 +138,7 @@ class RoughSearch:
 
 def path_costs(options: DecodingOptions, stops_per_frame: float, jump: float | None = None) -> PathCosts:
     """Say what a path may do, at so many stops a frame on average."""
-    fastest = max(2.0, options.max_speed * stops_per_frame)
+    fastest = max(_LEAST_STEP, options.max_speed * stops_per_frame)
     return PathCosts(
         max_step=2 ** math.ceil(math.log2(fastest)),
         # Where stops are denser than frames, each frame has to pass some.

@@ -75,6 +75,12 @@ def test_images_cannot_be_played() -> None:
         play_pages(Pages("scan.png", PageImages([]), empty, empty))
 
 
+def test_pages_that_were_unfolded_before_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "voltas.musicxml").write_text(VOLTAS)
+    with pytest.raises(InputError, match="expected pages of render_pages with unfold none"):
+        play_pages(render_pages(tmp_path / "voltas.musicxml", unfold="maximal"), "maximal")
+
+
 def test_every_onset_is_a_stop_at_the_columns_of_its_heads(voltas: Pages) -> None:
     played, axis = play_pages(voltas, "maximal"), fine_axis(voltas, 5.0)
     on_course = playing_course(played, axis)
