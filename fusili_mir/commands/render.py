@@ -54,7 +54,6 @@ def command(
     split, match). Run the same command again after it was stopped, and it goes on.
     """
     try:
-        from fusili_training.contact_sheet import save_contact_sheet
         from fusili_training.corpus import list_corpus, select_pieces
         from fusili_training.render import render_corpus
         from fusili_training.render_recipe import RenderRecipe, load_render_recipe
@@ -70,6 +69,8 @@ def command(
     manifest = render_corpus(pieces, out, chosen, jobs, backend, options, progress=True)
     click.echo(_summary(manifest, out))
     if contact_sheet and manifest["segments"]:
+        from fusili_training.contact_sheet import save_contact_sheet
+
         split = next(name for name, counts in manifest["splits"].items() if counts["segments"])
         save_contact_sheet(out, contact_sheet, split, seed=chosen.seed)
 

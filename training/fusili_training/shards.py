@@ -1,7 +1,7 @@
 """Shards: tar archives of pairs, in WebDataset's manner, that have their name only when they are complete.
 
 The members of a pair stand next to each other: ``piece/layout/number.png``, ``.flac`` and ``.json``. This is its
-key with slashes for dots, since WebDataset ends a key at the first dot; a mutant has ``/mutant`` after the number.
+key with slashes for dots, as WebDataset ends a key at the first dot; a mutant has ``/mutant`` after its number.
 Beside a shard lies a JSON file of the same name: what is in the shard, where each pair begins, and what was left
 out. It is written last, so that a shard with one is complete. Owner, time and mode of all members are fixed: the
 same pairs give the same bytes.
