@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from fusili_mir.aligned import Alignment
     from fusili_mir.alignment import (
-        Alignment,
         AlignmentWarning,
         align_encoded,
         align_pages,
@@ -76,14 +76,8 @@ __all__ = [
 ]
 
 _MODULES = {
-    "alignment": (
-        "Alignment",
-        "AlignmentWarning",
-        "align_encoded",
-        "align_pages",
-        "align_recording",
-        "align_score",
-    ),
+    "aligned": ("Alignment",),
+    "alignment": ("AlignmentWarning", "align_encoded", "align_pages", "align_recording", "align_score"),
     "alignment_files": ("save_alignment",),
     "engraving": ("EngravingOptions",),
     "errors": ("FusiliError", "InputError", "MissingExtraError", "OutputError"),

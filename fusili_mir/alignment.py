@@ -12,36 +12,37 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import partitura as pt
 
+from fusili_mir.aligned import (
+    ALIGNED_MEASURE_DTYPE,
+    ALIGNED_NOTE_DTYPE,
+    RELIABLE,
+    Alignment,
+    aligned_measures,
+    aligned_notes,
+)
 from fusili_mir.boxes import BoxArray
 from fusili_mir.bundle import Bundle, default_bundle, load_bundle
 from fusili_mir.course import Course, reading_course
-from fusili_mir.decoding import DecodingOptions, RoughSearch, WarpingPath, decode_path, played_columns
+from fusili_mir.decoding import DecodingOptions, RoughSearch, decode_path, played_columns
 from fusili_mir.embedding_cache import encode_pages_cached
 from fusili_mir.encoded import EncodedAudio, EncodedScore
 from fusili_mir.encoder import Encoder
 from fusili_mir.engraving import EngravingOptions
 from fusili_mir.errors import InputError
 from fusili_mir.frame_places import FRAME_DTYPE, frames_of_columns, frames_of_notes
-from fusili_mir.geometry import Float64, FrameGrid
-from fusili_mir.note_times import NoteTimes, note_times, stop_times
+from fusili_mir.note_times import note_times, stop_times
 from fusili_mir.pages import Pages, load_pages, render_pages
-from fusili_mir.performance import NoteAlignment, note_alignment, performance_from_notes
-from fusili_mir.played import PLAYED_MEASURE_DTYPE, PLAYED_NOTE_DTYPE, PlayedScore
+from fusili_mir.performance import NoteAlignment
 from fusili_mir.recording import Recording
-from fusili_mir.score_axis import ScoreAxis
 from fusili_mir.similarity import CourseSimilarity
 from fusili_mir.unfolding_choice import choose_unfolding
 
 __all__ = [
-    "ALIGNED_MEASURE_DTYPE",
-    "ALIGNED_NOTE_DTYPE",
     "FRAME_DTYPE",
     "Alignment",
     "AlignmentWarning",
@@ -49,77 +50,12 @@ __all__ = [
     "align_pages",
     "align_recording",
     "align_score",
+    "as_encoder",
 ]
-
-_TIMES: list[tuple[str, Any]] = [("onset_sec", "f8"), ("offset_sec", "f8"), ("confidence", "f4")]
-ALIGNED_NOTE_DTYPE = np.dtype([*PLAYED_NOTE_DTYPE.descr, *_TIMES])
-"""One note as it sounds. Times are NaN and confidence is 0 for notes that were not heard: those before the
-start and after the end of the recording."""
-
-_SPAN: list[tuple[str, Any]] = [("start_sec", "f8"), ("end_sec", "f8"), ("confidence", "f4")]
-ALIGNED_MEASURE_DTYPE = np.dtype([*PLAYED_MEASURE_DTYPE.descr, *_SPAN])
-"""One measure each time it is played; times are NaN for measures that were not heard."""
-
-RELIABLE = 0.2
-"""Least `Alignment.reliability` of a recording that is taken for one of the score."""
 
 
 class AlignmentWarning(UserWarning):
     """A result that should not be trusted."""
-
-
-@dataclass(frozen=True)
-class Alignment:
-    """A score and a recording, aligned.
-
-    Attributes
-    ----------
-    pages : Pages
-    grid : FrameGrid
-        Of the recording.
-    frames : np.ndarray of `FRAME_DTYPE` [shape=(M,)]
-        The place on the pages in each audio frame.
-    notes, measures : np.ndarray of `ALIGNED_NOTE_DTYPE`, `ALIGNED_MEASURE_DTYPE`
-        In playing order; empty where only images are known.
-    played : PlayedScore, optional
-        The symbolic score as it was played.
-    axis : ScoreAxis
-        The columns of the pages.
-    path : WarpingPath
-        Frame -> stop of the course.
-    similarity : CourseSimilarity
-        Of the course and the recording.
-    """
-
-    pages: Pages
-    grid: FrameGrid
-    frames: BoxArray
-    notes: BoxArray
-    measures: BoxArray
-    played: PlayedScore | None
-    axis: ScoreAxis
-    path: WarpingPath
-    similarity: CourseSimilarity
-
-    @property
-    def reliability(self) -> float:
-        """How far the score explains the order of sounds in the recording, 0 to 1; see `WarpingPath`."""
-        return self.path.reliability
-
-    @property
-    def is_reliable(self) -> bool:
-        """Whether the recording is taken for one of this score."""
-        return self.reliability >= RELIABLE
-
-    @property
-    def note_alignment(self) -> NoteAlignment:
-        """The alignment list of partitura."""
-        return note_alignment(self.notes)
-
-    @property
-    def performance(self) -> pt.performance.Performance:
-        """The performance of the notes that were heard."""
-        return performance_from_notes(self.notes)
 
 
 def align_encoded(
@@ -328,43 +264,8 @@ def _align_notes(
     stops = stop_times(path, chosen.similarity, audio.grid)
     times = note_times(chosen.played, chosen.on_course, stops, path.reliability)
     frames = frames_of_notes(path, chosen.played, times.tempo, score.axis, audio.grid)
-    notes = _aligned_notes(chosen.played, times)
-    measures = _aligned_measures(chosen.played, notes, times)
+    notes = aligned_notes(chosen.played, times)
+    measures = aligned_measures(chosen.played, notes, times)
     return Alignment(
         pages, audio.grid, frames, notes, measures, chosen.played, score.axis, path, chosen.similarity
     )
-
-
-def _aligned_notes(played: PlayedScore, times: NoteTimes) -> BoxArray:
-    notes = np.empty(len(played.notes), ALIGNED_NOTE_DTYPE)
-    for name in PLAYED_NOTE_DTYPE.names or ():
-        notes[name] = played.notes[name]
-    notes["onset_sec"], notes["offset_sec"] = times.onset_sec, times.offset_sec
-    notes["confidence"] = times.confidence
-    return notes
-
-
-def _aligned_measures(played: PlayedScore, notes: BoxArray, times: NoteTimes) -> BoxArray:
-    """Time the measures that have a part of what was heard; each is as sure as its notes on average."""
-    measures = np.empty(len(played.measures), ALIGNED_MEASURE_DTYPE)
-    for name in PLAYED_MEASURE_DTYPE.names or ():
-        measures[name] = played.measures[name]
-    heard = np.isfinite(notes["onset_sec"])
-    begin = notes["onset_beat"][heard].min(initial=np.inf)
-    end = (notes["onset_beat"] + notes["duration_beat"])[heard].max(initial=-np.inf)
-    inside = (measures["end_beat"] > begin) & (measures["start_beat"] < end)
-    for name, beat in (("start_sec", "start_beat"), ("end_sec", "end_beat")):
-        seconds: Float64 = np.maximum(times.tempo.to_seconds(measures[beat]), 0.0)
-        measures[name] = np.where(inside, seconds, np.nan)
-    measures["confidence"] = np.where(inside, _measure_confidence(measures, notes), 0.0)
-    return measures
-
-
-def _measure_confidence(measures: BoxArray, notes: BoxArray) -> Float64:
-    """Average the notes of each measure; a measure without any is as sure as its neighbours."""
-    measure = np.searchsorted(measures["start_beat"].round(6), notes["onset_beat"].round(6), side="right") - 1
-    measure = np.maximum(measure, 0)
-    counts = np.bincount(measure, minlength=len(measures))
-    sums = np.bincount(measure, weights=notes["confidence"], minlength=len(measures))
-    known = np.flatnonzero(counts)
-    return np.interp(np.arange(len(measures)), known, sums[known] / counts[known])

@@ -15,7 +15,7 @@ from typing import cast
 
 import partitura as pt
 
-from fusili_mir.alignment import Alignment
+from fusili_mir.aligned import Alignment
 from fusili_mir.alignment_json import save_alignment_json
 from fusili_mir.alignment_tables import save_frames_csv, save_measures_csv, save_notes_csv
 from fusili_mir.errors import InputError, OutputError

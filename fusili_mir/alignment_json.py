@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from fusili_mir import __version__
-from fusili_mir.alignment import Alignment
+from fusili_mir.aligned import Alignment
 from fusili_mir.boxes import BoxArray
 
 __all__ = ["ALIGNMENT_FORMAT", "alignment_to_json", "save_alignment_json"]

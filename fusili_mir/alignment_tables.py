@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from fusili_mir.alignment import Alignment
+from fusili_mir.aligned import Alignment
 
 __all__ = ["save_frames_csv", "save_measures_csv", "save_notes_csv"]
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 if TYPE_CHECKING:
-    from fusili_mir.alignment import Alignment
+    from fusili_mir.aligned import Alignment
 
 __all__ = ["AlignmentOptions", "alignment_options", "plain_warnings"]
 

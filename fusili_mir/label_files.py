@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from fusili_mir.alignment import Alignment
+from fusili_mir.aligned import Alignment
 
 __all__ = ["save_audacity_labels", "save_sonic_visualiser_csv"]
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from fusili_mir.alignment import Alignment
+from fusili_mir.aligned import Alignment
 from fusili_mir.course import reading_course
 from fusili_mir.errors import InputError
 from fusili_mir.geometry import Int64

@@ -42,7 +42,7 @@ class DecodingOptions:
     """
 
     max_speed: float = 16.0
-    skip_cost: float = 1.0
+    skip_cost: float = 2.0
     filler_cost: float = 10.0
     margin_cost: float = 40.0
     jump_cost: float = 40.0
@@ -141,8 +141,8 @@ def path_costs(options: DecodingOptions, stops_per_frame: float, jump: float | N
     fastest = max(_LEAST_STEP, options.max_speed * stops_per_frame)
     return PathCosts(
         max_step=2 ** math.ceil(math.log2(fastest)),
-        # Where stops are denser than frames, each frame has to pass some.
-        skip=options.skip_cost if stops_per_frame < 0.5 else 0.0,
+        # Where stops are about as dense as frames, each frame has to pass some.
+        skip=options.skip_cost * max(0.0, 1 - 2 * stops_per_frame),
         filler=options.filler_cost,
         margin=options.margin_cost,
         jump=jump,

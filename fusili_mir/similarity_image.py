@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from PIL import Image, ImageDraw, ImageFont
 
-from fusili_mir.alignment import Alignment
+from fusili_mir.aligned import Alignment
 from fusili_mir.similarity import CourseSimilarity, Float32, pool_frames
 
 __all__ = ["draw_similarity"]

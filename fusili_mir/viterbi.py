@@ -53,8 +53,9 @@ class PathCosts:
         For each stop that is passed without a frame of its own.
     filler : float
         For entering the filler.
-    margin : float
-        For beginning after the first stop, and for ending before the last one.
+    left_out, margin : float
+        For beginning after the first stop, and for ending before the last one: so much for each stop that is
+        left out, and so much at most.
     jump : float, optional
         For going on at any other stop, backwards or forwards; without it, that is impossible. Only for blocks
         that hold all stops.
@@ -63,6 +64,7 @@ class PathCosts:
     max_step: int
     skip: float = 1.0
     filler: float = 10.0
+    left_out: float = 5.0
     margin: float = 40.0
     jump: float | None = None
 
@@ -188,10 +190,8 @@ def _top(entry: _Entry | None) -> float:
 
 def _margin(stops: slice, free: int, costs: PathCosts) -> Float32:
     """Return what it costs to begin or end at each of some stops; one of the course is free."""
-    cost = np.full(stops.stop - stops.start, costs.margin, dtype=np.float32)
-    if stops.start <= free < stops.stop:
-        cost[free - stops.start] = 0.0
-    return cost
+    distance = np.abs(np.arange(stops.start, stops.stop) - free)
+    return np.asarray(np.minimum(costs.left_out * distance, costs.margin), dtype=np.float32)
 
 
 def _fill(emission: Float32, entry: _Entry | None, block: Block, n_stops: int, costs: PathCosts) -> _Table:

@@ -11,7 +11,7 @@ import numpy as np
 from fusili_mir.command_options import AlignmentOptions, alignment_options, plain_warnings
 
 if TYPE_CHECKING:
-    from fusili_mir.alignment import Alignment
+    from fusili_mir.aligned import Alignment
 
 __all__ = ["command"]
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from fusili_mir.viterbi import Block, DecodedPath, PathCosts, best_path, best_score, whole_blocks
 
 Float32 = npt.NDArray[np.float32]
-COSTS = PathCosts(max_step=2, skip=0.5, filler=3.0, margin=6.0)
+COSTS = PathCosts(max_step=2, skip=0.5, filler=3.0, left_out=4.0, margin=6.0)
 
 
 def step_cost(source: int, target: int, costs: PathCosts) -> float:
@@ -27,8 +27,8 @@ def step_cost(source: int, target: int, costs: PathCosts) -> float:
 
 def slow_best_score(scores: Float32, costs: PathCosts) -> float:
     n_frames, n_stops = scores.shape
-    margin = np.where(np.arange(n_stops) == 0, 0, costs.margin)
-    music, filler = scores[0] - margin, -margin.astype(float)
+    margin = np.array([min(costs.left_out * p, costs.margin) for p in range(n_stops)])
+    music, filler = scores[0] - margin, -margin
     for frame in range(1, n_frames):
         either = np.maximum(music, filler)
         music, filler = (
@@ -46,7 +46,8 @@ def slow_best_score(scores: Float32, costs: PathCosts) -> float:
 def score_of(path: DecodedPath, scores: Float32, costs: PathCosts) -> float:
     """Add up what a path earns and pays."""
     n_stops = scores.shape[1]
-    total = -costs.margin * (int(path.stop[0] != 0) + int(path.stop[-1] != n_stops - 1))
+    left_out = (path.stop[0], n_stops - 1 - path.stop[-1])
+    total = -sum(min(costs.left_out * stops, costs.margin) for stops in left_out)
     for frame, (stop, is_filler) in enumerate(zip(path.stop, path.is_filler, strict=True)):
         if frame and is_filler:
             assert path.stop[frame - 1] == stop
