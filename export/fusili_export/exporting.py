@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from fusili_export.checkpoints import TrainedModel
 from fusili_export.graphs import DEFAULT_OPSET, trace_graph
-from fusili_export.parity import ParityRow, Precision, check_parity, compare_graph, parity_table
+from fusili_export.parity import (
+    ParityRow,
+    Precision,
+    check_parity,
+    compare_graph,
+    parity_table,
+    run_reference,
+)
 from fusili_export.parity_inputs import audio_cases, image_cases
 from fusili_export.precision import quantise_graph
 from fusili_export.specs import audio_spec, image_spec
@@ -18,7 +25,6 @@ from fusili_export.wrappers import TowerGraph
 from fusili_mir import __version__
 from fusili_mir.bundle import TOWERS, AudioSpec, ImageSpec, Manifest, Tower, save_bundle
 from fusili_mir.errors import InputError
-from fusili_mir.sessions import open_session
 
 __all__ = ["Provenance", "export_bundle", "read_training_data"]
 
@@ -80,11 +86,15 @@ def export_bundle(
         tower, spec = TowerGraph(model, name, trained.heads), specs[name]
         say(f"tracing {spec.graph}")
         graphs[name] = trace_graph(tower, spec, opset)
-        parity += _compare(graphs[name], tower, spec, "fp32", say)
+        say(f"comparing {spec.graph} with the checkpoint")
+        references = run_reference(
+            tower, image_cases(spec) if isinstance(spec, ImageSpec) else audio_cases(spec)
+        )
+        parity += compare_graph(graphs[name], spec, references, "fp32")
         if precision == "int8":
             say(f"quantising {spec.graph}")
             graphs[name] = quantise_graph(graphs[name])
-            parity += _compare(graphs[name], tower, spec, "int8", say)
+            parity += compare_graph(graphs[name], spec, references, "int8")
     say(parity_table(parity))
     check_parity(parity)
     manifest = Manifest(
@@ -118,15 +128,3 @@ def read_training_data(folder: str | Path) -> dict[str, Any]:
             f"{path}: not the manifest of rendered pairs; expected a folder of `fusili-mir render`"
         )
     return {"name": Path(folder).name} | {key: content[key] for key in _DATA_FACTS if key in content}
-
-
-def _compare(
-    graph: bytes,
-    tower: TowerGraph,
-    spec: ImageSpec | AudioSpec,
-    precision: Precision,
-    say: Callable[[str], None],
-) -> Iterable[ParityRow]:
-    say(f"comparing the {precision} {spec.graph} with the checkpoint")
-    cases = image_cases(spec) if isinstance(spec, ImageSpec) else audio_cases(spec)
-    return compare_graph(open_session(graph, "cpu"), tower, spec, cases, precision)

@@ -6,6 +6,7 @@ import logging
 import warnings
 
 import torch
+from onnxscript import optimizer
 from torch import Tensor
 
 from fusili_export.wrappers import TowerGraph
@@ -20,6 +21,7 @@ MAX_OPSET = 23
 
 # The parity check never uses these sizes: a constant that crept in by way of them shows there.
 _BATCH, _STAVES, _COLUMNS, _FRAMES = 2, 3, 20, 20
+_ANY_SIZE = 2**31
 
 
 def trace_graph(tower: TowerGraph, spec: ImageSpec | AudioSpec, opset: int = DEFAULT_OPSET) -> bytes:
@@ -56,6 +58,7 @@ def trace_graph(tower: TowerGraph, spec: ImageSpec | AudioSpec, opset: int = DEF
                 dynamo=True,
                 external_data=False,
                 verbose=False,
+                optimize=False,
             )
     except (torch.onnx.errors.OnnxExporterError, RuntimeError) as error:
         reason = " ".join(str(error).split())[:300]
@@ -66,6 +69,10 @@ def trace_graph(tower: TowerGraph, spec: ImageSpec | AudioSpec, opset: int = DEF
         exporter_log.setLevel(level)
     if program is None:
         raise FusiliError(f"{spec.graph}: torch gave no graph; install another version of torch")
+    # No more than this: the optimiser's rules also drop additions of anything below 1e-8, such as the small
+    # number that a spectrum is given before its root is taken.
+    optimizer.fold_constants_ir(program.model, input_size_limit=_ANY_SIZE, output_size_limit=_ANY_SIZE)
+    optimizer.remove_unused_nodes(program.model)
     content: bytes = program.model_proto.SerializeToString()
     return content
 

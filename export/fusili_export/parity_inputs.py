@@ -113,4 +113,4 @@ def _chords(sample_rate_hz: int, n_samples: int) -> Float32:
         for chord in _CHORDS
     ]
     music = np.resize(np.concatenate(sounds), n_samples)
-    return (_PEAK * music / np.abs(music).max()).astype(np.float32)
+    return np.asarray(_PEAK * music / np.abs(music).max(), np.float32)

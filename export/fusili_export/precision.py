@@ -37,7 +37,7 @@ def quantise_graph(graph: bytes) -> bytes:
     bytes
         Of the same inputs and outputs.
     """
-    from onnxruntime.quantization import QuantType, quantize_dynamic
+    from onnxruntime.quantization import QuantType, quantize_dynamic  # type: ignore[import-untyped]
 
     model = onnx.load_from_string(graph)
     excluded = front_end_nodes(model)
