@@ -1,0 +1,129 @@
+"""Local alignment: whether the patch that a frame resembles most is one of those that sound in it.
+
+The protocol of the paper: frames up to the segment's last note are judged; a frame in which nothing sounds takes
+the patches of the nearest one in which something does. Of patches that are equally similar the first counts.
+
+The perplexity is taken on the similarities as they are, without a temperature, so that a uniform guess over 49
+patches gives 49. Where several patches are right, each is to have an equal share.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from fusili_mir.errors import InputError
+from fusili_mir.similarity import Float32
+from fusili_training.evaluation.bootstrap import Interval, ratio_interval
+from fusili_training.evaluation.matching_rules import EXACT, MatchingRule
+from fusili_training.evaluation.scoring_grid import ScoringGrid
+from fusili_training.targets import sounding_patches
+from fusili_training.truth import TruthArray
+
+__all__ = ["LocalCounts", "column_cross_entropy", "local_perplexity", "local_top1", "score_local"]
+
+Bool = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class LocalCounts:
+    """What was counted in some segments.
+
+    Attributes
+    ----------
+    n_frames : int
+        Frames that were judged.
+    n_right : float
+        Those whose patch was right.
+    n_entropy_frames : int
+        Those that have a right patch among the candidates.
+    cross_entropy : float
+        Sum over these, in nats.
+    """
+
+    n_frames: int = 0
+    n_right: float = 0.0
+    n_entropy_frames: int = 0
+    cross_entropy: float = 0.0
+
+    def __add__(self, other: LocalCounts) -> LocalCounts:
+        return LocalCounts(
+            self.n_frames + other.n_frames,
+            self.n_right + other.n_right,
+            self.n_entropy_frames + other.n_entropy_frames,
+            self.cross_entropy + other.cross_entropy,
+        )
+
+
+def score_local(
+    similarity: Float32, truth: TruthArray, grid: ScoringGrid, rule: MatchingRule = EXACT
+) -> LocalCounts:
+    """Judge the similarity matrix of a pair.
+
+    Parameters
+    ----------
+    similarity : np.ndarray [shape=(N, M)]
+        On the cells and frames of `grid`.
+    truth : TruthArray [shape=(notes,)]
+    grid : ScoringGrid
+    rule : MatchingRule
+
+    Returns
+    -------
+    LocalCounts
+    """
+    if similarity.shape != (len(grid.patches), len(grid.frames)):
+        raise InputError(
+            f"a similarity matrix of shape {similarity.shape}; expected {len(grid.patches)} patches by "
+            f"{len(grid.frames)} frames"
+        )
+    right = sounding_patches(truth, grid.patches, grid.frames)
+    n_frames = right.shape[1]
+    if not n_frames:
+        return LocalCounts()
+    candidates = rule.candidates(grid.patches)
+    judged = np.where(candidates[:, None], similarity[:, :n_frames], np.float32(-np.inf))
+    hits = rule.widen(right, grid.patches)[judged.argmax(axis=0), np.arange(n_frames)]
+    entropies = column_cross_entropy(judged, right & candidates[:, None])
+    known = ~np.isnan(entropies)
+    return LocalCounts(n_frames, int(hits.sum()), int(known.sum()), float(entropies[known].sum()))
+
+
+def column_cross_entropy(logits: npt.NDArray[np.float32], right: Bool) -> npt.NDArray[np.float64]:
+    """Return the cross-entropy of each frame's softmax over patches.
+
+    Parameters
+    ----------
+    logits : np.ndarray [shape=(N, M)]
+        -inf for patches that are no candidates.
+    right : np.ndarray of bool [shape=(N, M)]
+        Patches that have an equal share of the frame each.
+
+    Returns
+    -------
+    np.ndarray [shape=(M,)]
+        In nats; NaN for frames without a right patch.
+    """
+    logits_64 = logits.astype(np.float64)
+    top = logits_64.max(axis=0)
+    log_sum = top + np.log(np.exp(logits_64 - top).sum(axis=0))
+    n_right = right.sum(axis=0)
+    right_logits = np.where(right, logits_64, 0.0).sum(axis=0)
+    mean = right_logits / np.maximum(n_right, 1)
+    return np.where(n_right > 0, log_sum - mean, np.nan)
+
+
+def local_top1(pieces: Sequence[LocalCounts]) -> Interval:
+    """Return the share of frames that were right, over all frames of all pieces."""
+    return ratio_interval([piece.n_right for piece in pieces], [piece.n_frames for piece in pieces])
+
+
+def local_perplexity(pieces: Sequence[LocalCounts]) -> Interval:
+    """Return the exponential of the mean cross-entropy, over all frames of all pieces."""
+    return ratio_interval(
+        [piece.cross_entropy for piece in pieces], [piece.n_entropy_frames for piece in pieces], math.exp
+    )

@@ -1,0 +1,124 @@
+"""Similarity matrices of any other system, read from .npy files.
+
+A file holds one matrix [shape=(N, M)], patches by frames, named after the pair: ``KEY.npy`` for local alignment,
+``IMAGE_KEY@AUDIO_KEY.npy`` for each two segments of a piece in point-and-retrieve. A stack of cross-attentions
+[shape=(layers, heads, N, M)] is averaged over decoder layers 7 to 9 and all heads.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from pathlib import Path
+
+import numpy as np
+
+from fusili_mir.errors import InputError
+from fusili_mir.geometry import Float64
+from fusili_mir.similarity import Float32
+
+__all__ = ["ATTENTION_LAYERS", "MatrixFiles", "average_attention", "parse_grid", "read_matrix"]
+
+ATTENTION_LAYERS = (7, 8, 9)
+"""Decoder layers that the paper averages; the first layer is 1."""
+
+
+class MatrixFiles:
+    """Matrices by name, each read when it is asked for.
+
+    Parameters
+    ----------
+    paths : iterable of Path
+        Files, or folders of files.
+    n_patches : int
+        N of all of them.
+    """
+
+    def __init__(self, paths: Iterable[Path], n_patches: int) -> None:
+        self._n_patches = n_patches
+        self._files: dict[str, Path] = {}
+        for path in paths:
+            files = sorted(path.glob("*.npy")) if path.is_dir() else [path]
+            if path.is_dir() and not files:
+                raise InputError(f"{path}: no .npy files in it; expected matrices named after pairs")
+            for file in files:
+                if file.suffix != ".npy" or not file.is_file():
+                    found = "not a .npy file" if file.exists() else "not found"
+                    raise InputError(f"{file}: {found}; expected a matrix of patches by frames")
+                self._files[file.stem] = file
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._files
+
+    def __len__(self) -> int:
+        return len(self._files)
+
+    def read(self, name: str) -> Float32:
+        """Return a matrix [shape=(N, M)]."""
+        matrix = read_matrix(self._files[name])
+        if len(matrix) != self._n_patches:
+            raise InputError(
+                f"{self._files[name]}: {matrix.shape[0]} patches by {matrix.shape[1]} frames; the grid has "
+                f"{self._n_patches} patches (--grid), row by row"
+            )
+        return matrix
+
+
+def read_matrix(filename: Path) -> Float32:
+    """Read a matrix, or a stack of cross-attentions and average it.
+
+    Parameters
+    ----------
+    filename : Path
+        An array [shape=(N, M)] or [shape=(layers, heads, N, M)].
+
+    Returns
+    -------
+    np.ndarray [shape=(N, M)]
+    """
+    try:
+        array = np.load(filename, allow_pickle=False)
+    except (OSError, ValueError, EOFError) as error:
+        raise InputError(f"{filename}: cannot be read ({error}); expected a .npy file of numbers") from error
+    if array.dtype.kind not in "fiu" or not np.isfinite(array).all():
+        raise InputError(f"{filename}: an array of {array.dtype} that is not all finite numbers")
+    try:
+        matrix = average_attention(array.astype(np.float64)) if array.ndim == 4 else array
+        if matrix.ndim != 2 or 0 in matrix.shape:
+            raise InputError(
+                f"shape {array.shape}; expected (patches, frames) or (layers, heads, patches, frames)"
+            )
+    except InputError as error:
+        raise InputError(f"{filename}: {error}") from error
+    return np.asarray(matrix, dtype=np.float32)
+
+
+def average_attention(attention: Float64, layers: tuple[int, ...] = ATTENTION_LAYERS) -> Float64:
+    """Average cross-attentions over some layers and all heads.
+
+    Parameters
+    ----------
+    attention : np.ndarray [shape=(layers, heads, N, M)]
+        Of all decoder layers, or of exactly those wanted.
+    layers : tuple of int
+        Counted from 1.
+
+    Returns
+    -------
+    np.ndarray [shape=(N, M)]
+    """
+    if len(attention) != len(layers):
+        if len(attention) < max(layers):
+            raise InputError(
+                f"{len(attention)} layers; expected {len(layers)}, or all of at least {max(layers)}"
+            )
+        attention = attention[np.array(layers) - 1]
+    return np.asarray(attention.mean(axis=(0, 1)))
+
+
+def parse_grid(text: str) -> tuple[int, int]:
+    """Read ROWSxCOLS."""
+    match = re.fullmatch(r"(\d+)x(\d+)", text)
+    if match is None or not int(match[1]) or not int(match[2]):
+        raise InputError(f"a grid of {text!r}; expected ROWSxCOLS such as 7x7")
+    return int(match[1]), int(match[2])

@@ -1,0 +1,168 @@
+"""Onset errors: how far from the truth a note is placed in time, after decoding one path.
+
+Three ways to get there: a segment along its own columns, a whole piece from page images alone, and a whole piece
+with its symbolic score. A note that was not found has an infinite error: it is within no tolerance.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from fusili_mir.alignment import Alignment, AlignmentWarning, align_encoded
+from fusili_mir.course import reading_course
+from fusili_mir.decoding import decode_path
+from fusili_mir.encoded import EncodedAudio, EncodedScore
+from fusili_mir.encoder import Encoder
+from fusili_mir.errors import InputError
+from fusili_mir.frame_places import frames_of_columns
+from fusili_mir.geometry import Float64, FrameGrid, Int64
+from fusili_mir.position_maps import get_position_maps
+from fusili_mir.score_axis import COLUMN_DTYPE, ScoreAxis
+from fusili_mir.similarity import CourseSimilarity
+from fusili_training.evaluation.bootstrap import Interval, bootstrap, ratio_interval, weighted_median
+from fusili_training.evaluation.pair_encoder import EncodedPair
+from fusili_training.evaluation.whole_pieces import WholePiece
+from fusili_training.random_streams import random_stream
+
+__all__ = [
+    "TOLERANCES_MS",
+    "OnsetErrors",
+    "errors_of_piece",
+    "errors_of_segment",
+    "median_error_ms",
+    "share_within",
+]
+
+TOLERANCES_MS = (25, 50, 100, 250, 500, 1000)
+
+
+@dataclass(frozen=True, eq=False)
+class OnsetErrors:
+    """Absolute errors of the notes of a piece or segment, in seconds, (n,) each.
+
+    `model` is the decoded path's, `straight` that of reading at an even pace from the start to the end of the
+    recording, `shuffled` the path's when the frames of the recording are in random order.
+    """
+
+    model: Float64
+    straight: Float64
+    shuffled: Float64
+
+
+def errors_of_segment(pair: EncodedPair, scale: float) -> OnsetErrors:
+    """Decode the path of a segment that shows one line of music, and compare its onsets with the truth.
+
+    Parameters
+    ----------
+    pair : EncodedPair
+    scale : float
+        Of the bundle's cosines.
+
+    Returns
+    -------
+    OnsetErrors
+        Of the notes that are struck.
+    """
+    grid = pair.patch_grid
+    columns = np.zeros(grid.cols, COLUMN_DTYPE)
+    columns["x0"] = np.arange(grid.cols) * grid.patch_width_px
+    columns["x1"] = columns["x0"] + np.float32(grid.patch_width_px)
+    columns["y1"] = grid.height_px
+    axis = ScoreAxis(columns)
+    by_column = pair.patches.reshape(grid.rows, grid.cols, -1).swapaxes(0, 1)  # (C, R, d)
+    mask = np.ones(by_column.shape[:2], dtype=bool)
+    heads = pair.truth[pair.truth["struck"]]
+    x = (heads["x0"].astype(np.float64) + heads["x1"]) / 2
+    y = np.full(len(heads), grid.height_px / 2)
+    page = np.zeros(len(heads), dtype=np.int64)
+
+    def found_sec(frames: npt.NDArray[np.float32]) -> Float64:
+        similarity = CourseSimilarity(by_column, mask, frames, reading_course(axis))
+        path = decode_path(similarity, pair.frame_grid.frame_sec, scale)
+        places = frames_of_columns(path, similarity.course, axis, pair.frame_grid)
+        return get_position_maps(places).position_to_seconds(page, x, y)
+
+    true_sec = heads["onset_sec"]
+    order = random_stream(0, "onsets", pair.key).permutation(len(pair.frames))
+    return OnsetErrors(
+        _errors(found_sec(pair.frames), true_sec),
+        _errors(_even_pace(axis, page, x, y, pair.frame_grid), true_sec),
+        _errors(found_sec(pair.frames[order]), true_sec),
+    )
+
+
+def errors_of_piece(piece: WholePiece, encoder: Encoder, progress: bool = False) -> OnsetErrors:
+    """Align a whole piece, and compare its onsets with the truth.
+
+    Parameters
+    ----------
+    piece : WholePiece
+    encoder : Encoder
+    progress : bool
+        Whether to show bars on a terminal.
+
+    Returns
+    -------
+    OnsetErrors
+        Of the note heads of a piece of page images, or the notes of a symbolic score.
+    """
+    score = encoder.encode_pages(piece.pages, progress)
+    audio = encoder.encode_recording(piece.recording, progress)
+    order = random_stream(0, "onsets", piece.name).permutation(len(audio.frames))
+    shuffled = EncodedAudio(audio.frames[order], audio.grid)
+    scale = encoder.bundle.manifest.scale
+    heads = piece.heads
+    straight_sec = _even_pace(score.axis, heads["page"], heads["x"], heads["y"], audio.grid)
+    return OnsetErrors(
+        _found_errors(piece, score, audio, scale),
+        _errors(straight_sec, heads["onset_sec"]),
+        _found_errors(piece, score, shuffled, scale),
+    )
+
+
+def _found_errors(piece: WholePiece, score: EncodedScore, audio: EncodedAudio, scale: float) -> Float64:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", AlignmentWarning)  # the errors say as much
+        alignment = align_encoded(piece.pages, score, audio, scale)
+    heads = piece.heads
+    if alignment.played is None:
+        maps = get_position_maps(alignment.frames)
+        return _errors(maps.position_to_seconds(heads["page"], heads["x"], heads["y"]), heads["onset_sec"])
+    return _errors(_note_seconds(alignment, heads["id"]), heads["onset_sec"])
+
+
+def _note_seconds(alignment: Alignment, ids: npt.NDArray[np.str_]) -> Float64:
+    """Return when notes of a symbolic score were found; NaN for those that were not."""
+    notes = alignment.notes
+    seconds = dict(zip(notes["notated_id"].tolist(), notes["onset_sec"].tolist(), strict=True))
+    seconds |= dict(zip(notes["id"].tolist(), notes["onset_sec"].tolist(), strict=True))
+    return np.array([seconds.get(str(note), np.nan) for note in ids], dtype=np.float64)
+
+
+def _even_pace(axis: ScoreAxis, page: Int64, x: Float64, y: Float64, grid: FrameGrid) -> Float64:
+    column = axis.index(page, x, y)
+    return np.where(column >= 0, (column + 0.5) / len(axis) * grid.duration_sec, np.nan)
+
+
+def _errors(found_sec: Float64, true_sec: Float64) -> Float64:
+    errors = np.abs(found_sec - true_sec)
+    return np.where(np.isnan(errors), np.inf, errors)
+
+
+def median_error_ms(pieces: Sequence[Float64]) -> Interval:
+    """Return the median absolute error of all notes in milliseconds, with an interval over pieces."""
+    if not sum(len(errors) for errors in pieces):
+        raise InputError("no notes to measure; expected pieces with a truth")
+    found = bootstrap(len(pieces), weighted_median(pieces))
+    return Interval(1000 * found.value, 1000 * found.low, 1000 * found.high)
+
+
+def share_within(pieces: Sequence[Float64], tolerance_ms: int) -> Interval:
+    """Return the share of notes whose error is at most so many milliseconds."""
+    within = [np.count_nonzero(errors <= tolerance_ms / 1000 + 1e-9) for errors in pieces]
+    return ratio_interval(within, [len(errors) for errors in pieces])

@@ -1,0 +1,142 @@
+"""Pairs as a bundle sees them: local and global embeddings of both sides, and their grids."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from fusili_mir.encoded import Float32
+from fusili_mir.encoder import Encoder
+from fusili_mir.errors import FusiliError, InputError
+from fusili_mir.geometry import FrameGrid, PatchGrid
+from fusili_mir.recording import AudioSamples, RecordingWarning
+from fusili_mir.similarity import frame_similarity, unit_vectors
+from fusili_training.data.shard_folder import Pair
+from fusili_training.truth import TruthArray
+
+__all__ = ["PROTOCOL_SEC", "EncodedPair", "encode_pairs"]
+
+PROTOCOL_SEC = 20.0
+"""Length of the clips that go with squares, zeros at their end."""
+
+
+@dataclass(frozen=True, eq=False)
+class EncodedPair:
+    """A pair, encoded.
+
+    Attributes
+    ----------
+    key : str
+    patches, frames : np.ndarray [shape=(N, d), (M, d)]
+        Local embeddings, of length 1.
+    image_embedding, audio_embedding : np.ndarray [shape=(d,)]
+        Global ones.
+    patch_grid, frame_grid : PatchGrid, FrameGrid
+    truth : TruthArray [shape=(notes,)]
+    """
+
+    key: str
+    patches: Float32
+    frames: Float32
+    image_embedding: Float32
+    audio_embedding: Float32
+    patch_grid: PatchGrid
+    frame_grid: FrameGrid
+    truth: TruthArray
+
+    @property
+    def similarity(self) -> Float32:
+        """Cosines of all patches with all frames [shape=(N, M)]."""
+        return frame_similarity(self.patches, self.frames)
+
+
+@dataclass(frozen=True, eq=False)
+class _EncodedImage:
+    patches: Float32
+    pooled: Float32
+
+
+def encode_pairs(encoder: Encoder, pairs: Iterable[Pair]) -> Iterator[EncodedPair]:
+    """Encode pairs; neighbours whose images have one size go through the graph together.
+
+    Parameters
+    ----------
+    encoder : Encoder
+    pairs : iterable of Pair
+        Their images are segments as the bundle wants them.
+
+    Yields
+    ------
+    EncodedPair
+        One for each pair, in order.
+    """
+    for batch in _batches(pairs, encoder):
+        images = _encode_images(encoder, np.stack([_image(pair, encoder) for pair in batch]))
+        for pair, image in zip(batch, images, strict=True):
+            yield _encode_pair(encoder, pair, image)
+
+
+def _batches(pairs: Iterable[Pair], encoder: Encoder) -> Iterator[list[Pair]]:
+    batch: list[Pair] = []
+    for pair in pairs:
+        if batch and (len(batch) == encoder.batch_size or batch[0].image.shape != pair.image.shape):
+            yield batch
+            batch = []
+        batch.append(pair)
+    if batch:
+        yield batch
+
+
+def _image(pair: Pair, encoder: Encoder) -> Float32:
+    """Return an image as the graph takes it, (S, height, width), whole columns wide."""
+    spec = encoder.bundle.image
+    height_px, width_px = pair.image.shape
+    if pair.strip_height_px != spec.height_px or height_px % spec.height_px:
+        raise InputError(
+            f"{pair.key}: an image of {width_px} x {height_px} px in strips of {pair.strip_height_px}; the "
+            f"bundle {encoder.bundle.manifest.name!r} takes strips or squares of {spec.height_px}"
+        )
+    if spec.width_px not in (None, width_px):
+        raise InputError(f"{pair.key}: an image {width_px} px wide; the bundle takes {spec.width_px}")
+    padding = -width_px % spec.patch_width_px
+    image = np.pad(pair.image, ((0, 0), (0, padding)), constant_values=255)
+    return (image / np.float32(255)).reshape(-1, spec.height_px, image.shape[1])
+
+
+def _encode_images(encoder: Encoder, images: Float32) -> list[_EncodedImage]:
+    spec = encoder.bundle.image
+    outputs = encoder.image_session.run(spec.input, images, [spec.local_output, spec.global_output])
+    n_patches = spec.rows * (images.shape[3] // spec.patch_width_px)
+    if outputs[0].shape[:2] != (len(images), n_patches):
+        raise FusiliError(
+            f"{spec.graph} gives {spec.local_output} of shape {outputs[0].shape} for images of shape "
+            f"{images.shape}, expected {n_patches} patches each: the graph and its manifest do not go together"
+        )
+    return [_EncodedImage(patches, pooled) for patches, pooled in zip(*outputs, strict=True)]
+
+
+def _encode_pair(encoder: Encoder, pair: Pair, image: _EncodedImage) -> EncodedPair:
+    spec = encoder.bundle.image
+    waveform = pair.waveform
+    if spec.segment == "square":
+        n_samples = round(PROTOCOL_SEC * pair.sample_rate_hz)
+        waveform = np.pad(waveform[:n_samples], (0, max(0, n_samples - len(waveform))))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RecordingWarning)  # clips may well be silent, or short
+        audio = encoder.encode_recording(AudioSamples(waveform, pair.sample_rate_hz, pair.key))
+    assert audio.clip_embeddings is not None  # noqa: S101
+    cols = len(image.patches) // spec.rows
+    patch_height_px = pair.image.shape[0] / spec.rows
+    return EncodedPair(
+        pair.key,
+        image.patches,
+        audio.frames,
+        image.pooled,
+        unit_vectors(audio.clip_embeddings.mean(axis=0, keepdims=True))[0],
+        PatchGrid(spec.rows, cols, spec.patch_width_px, patch_height_px),
+        audio.grid,
+        pair.truth,
+    )

@@ -1,0 +1,174 @@
+"""Point-and-retrieve: one frame against all patches of a piece, one patch against all its frames.
+
+Similarities come block by block, one segment's image against one segment's recording, so that the matrix of a
+piece is never held. Of equals the first in reading order counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from fusili_mir.errors import InputError
+from fusili_mir.geometry import Int64, PatchGrid
+from fusili_mir.similarity import Float32
+from fusili_training.evaluation.matching_rules import EXACT, POINT, MatchingRule
+from fusili_training.evaluation.scoring_grid import ScoringGrid
+from fusili_training.targets import sounding_patches
+from fusili_training.truth import TruthArray
+
+__all__ = ["BlockSimilarity", "PointCounts", "PointSegment", "chance_point", "score_point"]
+
+Bool = npt.NDArray[np.bool_]
+
+BlockSimilarity = Callable[[int, int], Float32]
+"""Image of segment i, recording of segment j -> similarities [shape=(N_i, M_j)]; frames after the last note of j
+may follow."""
+
+
+@dataclass(frozen=True, eq=False)
+class PointSegment:
+    """What is right in a segment: `right` [shape=(N, M)], up to its last note."""
+
+    patches: PatchGrid
+    right: Bool
+
+    @classmethod
+    def of(cls, truth: TruthArray, grid: ScoringGrid) -> PointSegment:
+        """Place the notes of a segment."""
+        return cls(grid.patches, sounding_patches(truth, grid.patches, grid.frames))
+
+
+@dataclass(frozen=True)
+class PointCounts:
+    """How many queries there were, and how many were answered right; both directions."""
+
+    n_frames: int = 0
+    n_frames_right: float = 0.0
+    n_patches: int = 0
+    n_patches_right: float = 0.0
+
+    def __add__(self, other: PointCounts) -> PointCounts:
+        return PointCounts(
+            self.n_frames + other.n_frames,
+            self.n_frames_right + other.n_frames_right,
+            self.n_patches + other.n_patches,
+            self.n_patches_right + other.n_patches_right,
+        )
+
+
+@dataclass(eq=False)
+class _Best:
+    """The best answer so far of some queries."""
+
+    similarity: Float32
+    segment: Int64
+    place: Int64
+
+    @classmethod
+    def none(cls, n_queries: int) -> _Best:
+        unknown = np.full(n_queries, -1, dtype=np.int64)
+        return cls(np.full(n_queries, -np.inf, dtype=np.float32), unknown, unknown.copy())
+
+    def see(self, similarity: Float32, segment: int) -> None:
+        """Look at the answers of a segment, (answers, queries)."""
+        if not len(similarity):
+            return
+        place = similarity.argmax(axis=0)
+        value = similarity[place, np.arange(len(place))]
+        better = value > self.similarity
+        self.similarity[better], self.place[better] = value[better], place[better]
+        self.segment[better] = segment
+
+
+def score_point(
+    segments: Sequence[PointSegment],
+    similarity: BlockSimilarity,
+    a2i_rule: MatchingRule = POINT,
+    i2a_rule: MatchingRule = EXACT,
+) -> PointCounts:
+    """Judge all queries of a piece.
+
+    Parameters
+    ----------
+    segments : sequence of PointSegment
+        All of the piece, in reading order.
+    similarity : callable
+        Of the image of one segment and the recording of another.
+    a2i_rule, i2a_rule : MatchingRule
+        When an answer is right, for frames that ask for patches and the other way round.
+
+    Returns
+    -------
+    PointCounts
+        Every frame up to a segment's last note asks; so does every patch that has a note.
+    """
+    frames = [_Best.none(segment.right.shape[1]) for segment in segments]
+    patches = [_Best.none(len(segment.patches)) for segment in segments]
+    for image, shown in enumerate(segments):
+        candidates = a2i_rule.candidates(shown.patches)
+        for recording, heard in enumerate(segments):
+            block = similarity(image, recording)
+            n_frames = heard.right.shape[1]
+            if block.ndim != 2 or len(block) != len(shown.patches) or block.shape[1] < n_frames:
+                raise InputError(
+                    f"similarities of shape {block.shape} for image {image} and recording {recording} of a "
+                    f"piece; expected {len(shown.patches)} patches and at least {n_frames} frames"
+                )
+            block = block[:, :n_frames]
+            frames[recording].see(np.where(candidates[:, None], block, np.float32(-np.inf)), image)
+            patches[image].see(block.T, recording)
+    counts = PointCounts()
+    for number, segment in enumerate(segments):
+        counts += _judge(segment, number, frames[number], patches[number], a2i_rule, i2a_rule)
+    return counts
+
+
+def _judge(
+    segment: PointSegment,
+    number: int,
+    frames: _Best,
+    patches: _Best,
+    a2i_rule: MatchingRule,
+    i2a_rule: MatchingRule,
+) -> PointCounts:
+    n_frames = segment.right.shape[1]
+    asking = np.flatnonzero(_asking(segment, i2a_rule))
+    if not n_frames:
+        return PointCounts()
+    found = a2i_rule.widen(segment.right, segment.patches)[frames.place, np.arange(n_frames)]
+    heard = i2a_rule.widen(segment.right, segment.patches)[asking, patches.place[asking]]
+    return PointCounts(
+        n_frames,
+        int((found & (frames.segment == number)).sum()),
+        len(asking),
+        int((heard & (patches.segment[asking] == number)).sum()),
+    )
+
+
+def _asking(segment: PointSegment, rule: MatchingRule) -> Bool:
+    return np.asarray(segment.right.any(axis=1) & rule.candidates(segment.patches))
+
+
+def chance_point(
+    segments: Sequence[PointSegment], a2i_rule: MatchingRule = POINT, i2a_rule: MatchingRule = EXACT
+) -> PointCounts:
+    """Return what guessing gives on average."""
+    all_candidates = sum(int(a2i_rule.candidates(segment.patches).sum()) for segment in segments)
+    all_frames = sum(segment.right.shape[1] for segment in segments)
+    counts = PointCounts()
+    for segment in segments:
+        candidates = a2i_rule.candidates(segment.patches)
+        asking = _asking(segment, i2a_rule)
+        found = a2i_rule.widen(segment.right, segment.patches) & candidates[:, None]
+        heard = i2a_rule.widen(segment.right, segment.patches)[asking]
+        counts += PointCounts(
+            segment.right.shape[1],
+            float(found.sum()) / max(1, all_candidates),
+            int(asking.sum()),
+            float(heard.sum()) / max(1, all_frames),
+        )
+    return counts

@@ -1,0 +1,80 @@
+"""The grids on which predictions are judged: the model's own, or one of the paper's size.
+
+The paper's grid has at most 7 columns a segment and frames of 20 / 256 s. A model with finer columns is judged on
+it by the best of its columns in each cell; a model with other frames by the frame that sounds in the middle of
+each of the paper's. (The published audio encoder gives 64 different frames in 20 s, each four times.)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from fusili_mir.errors import InputError
+from fusili_mir.geometry import FrameGrid, Int64, PatchGrid
+from fusili_mir.similarity import Float32
+
+__all__ = ["PAPER_COLUMNS", "PAPER_FRAME_SEC", "ScoringGrid"]
+
+PAPER_COLUMNS = 7
+PAPER_FRAME_SEC = 20 / 256
+
+
+@dataclass(frozen=True, eq=False)
+class ScoringGrid:
+    """Cells and frames to be judged, and what of a similarity matrix falls into them.
+
+    Attributes
+    ----------
+    patches : PatchGrid
+        The N cells.
+    frames : FrameGrid
+        The M frames.
+    first_column : np.ndarray of int [shape=(cols,)]
+        The model's column at which each column of cells begins.
+    own_frame : np.ndarray of int [shape=(M,)]
+        The model's frame that each frame stands for.
+    """
+
+    patches: PatchGrid
+    frames: FrameGrid
+    first_column: Int64
+    own_frame: Int64
+
+    @classmethod
+    def own(cls, patches: PatchGrid, frames: FrameGrid) -> ScoringGrid:
+        """Judge a model on its own grids."""
+        return cls(patches, frames, np.arange(patches.cols), np.arange(len(frames)))
+
+    @classmethod
+    def paper(cls, patches: PatchGrid, frames: FrameGrid) -> ScoringGrid:
+        """Judge a model on cells of the paper's size."""
+        n_frames = max(1, int(np.floor(frames.duration_sec / PAPER_FRAME_SEC + 1e-6)))
+        middle_sec = (np.arange(n_frames) + 0.5) * PAPER_FRAME_SEC
+        own_frame = np.minimum(np.floor(middle_sec / frames.frame_sec), len(frames) - 1).astype(np.int64)
+        cols = min(PAPER_COLUMNS, patches.cols)
+        cell = np.floor((np.arange(patches.cols) + 0.5) * cols / patches.cols)
+        cells = PatchGrid(patches.rows, cols, patches.width_px / cols, patches.patch_height_px)
+        return cls(
+            cells,
+            FrameGrid(n_frames, PAPER_FRAME_SEC, frames.start_sec),
+            np.searchsorted(cell, np.arange(cols)).astype(np.int64),
+            own_frame,
+        )
+
+    def similarity(self, own: Float32) -> Float32:
+        """Bring the model's similarities [shape=(own patches, own frames)] to this grid [shape=(N, M)]."""
+        if own.ndim != 2 or len(own) % self.patches.rows or own.shape[1] <= self.own_frame.max():
+            raise InputError(
+                f"a similarity matrix of shape {own.shape}; expected {self.patches.rows} rows of patches and "
+                f"more than {self.own_frame.max()} frames"
+            )
+        return self.merge_columns(own[:, self.own_frame])
+
+    def merge_columns(self, similarity: Float32) -> Float32:
+        """Take the best column of each cell: (own patches, any frames) -> (N, the same frames)."""
+        n_frames = similarity.shape[1]
+        by_row = similarity.reshape(self.patches.rows, -1, n_frames)
+        cells = np.maximum.reduceat(by_row, self.first_column, axis=1)
+        return np.asarray(cells.reshape(len(self.patches), n_frames), dtype=np.float32)

@@ -1,0 +1,84 @@
+"""Where pairs come from: piece by piece, with the same types whatever lies on disk."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Protocol
+
+from fusili_mir.bundle import ImageSpec
+from fusili_mir.errors import InputError
+from fusili_training.data.shard_folder import Pair
+
+__all__ = ["PairSource", "open_source"]
+
+
+class PairSource(Protocol):
+    """The pairs of a dataset.
+
+    Attributes
+    ----------
+    name : str
+    pieces : sequence of str
+        In a fixed order.
+    has_truth : bool
+        Whether it is known which note sounds when.
+    dropped : Counter
+        Pairs that were left out while reading, by reason.
+    """
+
+    name: str
+    pieces: Sequence[str]
+    has_truth: bool
+    dropped: Counter[str]
+
+    def read_piece(self, piece: str) -> Iterator[Pair]:
+        """Yield the pairs of a piece in reading order; together they show it once."""
+        ...
+
+
+def open_source(
+    data: str | Path,
+    image: ImageSpec | None,
+    splits: Sequence[str] = (),
+    split_file: str | Path | None = None,
+) -> PairSource:
+    """Open a dataset: a folder of shards, a folder in MSMD's layout, or a CSV table of images and recordings.
+
+    Parameters
+    ----------
+    data : str or Path
+    image : ImageSpec, optional
+        What the bundle takes; None for squares of 224 x 224 px, the paper's.
+    splits : sequence of str
+        By default ``("test",)`` for shards, and everything for the others.
+    split_file : str or Path, optional
+        YAML with the lists of pieces of MSMD's splits.
+
+    Returns
+    -------
+    PairSource
+    """
+    from fusili_training.evaluation.listed_pairs import ListedPairs
+    from fusili_training.evaluation.msmd import MsmdTree
+    from fusili_training.evaluation.shard_dataset import ShardDataset
+
+    path = Path(data)
+    if "://" in str(data) or (path / "manifest.json").is_file():
+        return ShardDataset(data, splits or ("test",), image)
+    if path.suffix.lower() == ".csv":
+        return ListedPairs(path, image)
+    if path.is_dir() and next(path.glob("*/scores/*/img"), None) is not None:
+        return MsmdTree(path, image, splits, split_file)
+    found = (
+        "a folder of something else"
+        if path.is_dir()
+        else "a file of another kind"
+        if path.exists()
+        else "not found"
+    )
+    raise InputError(
+        f"{data}: {found}; expected a folder written by fusili-mir render, a folder of MSMD pieces, or a CSV "
+        "table with image_filename and audio_filename"
+    )
