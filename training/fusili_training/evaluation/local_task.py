@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from fusili_mir.bundle import ImageSpec
@@ -23,7 +23,7 @@ __all__ = ["OWN_GRID", "PAPER_GRID", "Grids", "LocalResult", "grids_of", "measur
 
 OWN_GRID, PAPER_GRID = "own grid", "paper's grid"
 
-Grids = dict[str, Callable[[PatchGrid, FrameGrid], ScoringGrid]]
+Grids = Mapping[str, Callable[[PatchGrid, FrameGrid], ScoringGrid]]
 """Name of a grid -> how it is made of a model's own ones."""
 
 
@@ -58,10 +58,9 @@ class _PieceCounts:
 
 def grids_of(image: ImageSpec) -> Grids:
     """Return the grids on which a bundle is judged: the paper's, and its own if that is finer."""
-    grids: Grids = {PAPER_GRID: ScoringGrid.paper}
     if image.width_px is None or image.width_px // image.patch_width_px > PAPER_COLUMNS:
-        grids[OWN_GRID] = ScoringGrid.own
-    return grids
+        return {PAPER_GRID: ScoringGrid.paper, OWN_GRID: ScoringGrid.own}
+    return {PAPER_GRID: ScoringGrid.paper}
 
 
 def measure_local(
@@ -105,7 +104,9 @@ def measure_local(
         for name, found in pieces.items():
             counts[name].append(found)
     if not n_pairs:
-        raise InputError(f"{source.name}: no pairs to judge; expected some, with notes")
+        raise InputError(
+            f"{source.name}: no pairs to judge; expected some with notes, and for matrices files named KEY.npy"
+        )
     measurements = [each for name, pieces in counts.items() for each in _measurements(name, pieces)]
     return LocalResult(tuple(measurements), n_pairs, tuple(examples))
 

@@ -1,0 +1,269 @@
+"""One model on one dataset: the tasks that were asked for, put together as a report and plots."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, get_args
+
+from fusili_mir.encoder import Encoder
+from fusili_mir.errors import InputError
+from fusili_training.evaluation.compared_pairs import MatrixGrid, compare_by_bundle, compare_by_matrices
+from fusili_training.evaluation.local_task import OWN_GRID, LocalResult, grids_of, measure_local
+from fusili_training.evaluation.matching_rules import EXACT, POINT, MatchingRule
+from fusili_training.evaluation.matrices import MatrixFiles
+from fusili_training.evaluation.msmd import MsmdTree
+from fusili_training.evaluation.onset_task import OnsetResult, measure_piece_onsets, measure_segment_onsets
+from fusili_training.evaluation.point_task import measure_point, measure_point_matrices
+from fusili_training.evaluation.report import Measurement, Report
+from fusili_training.evaluation.retrieval_task import Ranking, measure_retrieval, paper_ranking
+from fusili_training.evaluation.scoring_grid import ScoringGrid
+from fusili_training.evaluation.sources import PairSource, open_source
+from fusili_training.evaluation.whole_pieces import MsmdPieces, ScoredPieces, is_score_table
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = [
+    "TASKS",
+    "Evaluation",
+    "MatrixRules",
+    "Task",
+    "TaskOptions",
+    "evaluate_bundle",
+    "evaluate_matrices",
+]
+
+Task = Literal["local", "retrieval", "point", "onsets"]
+TASKS: tuple[Task, ...] = get_args(Task)
+
+_N_EXAMPLES = 3
+
+
+@dataclass(frozen=True)
+class TaskOptions:
+    """What is measured, and how.
+
+    Attributes
+    ----------
+    tasks : sequence of Task
+        None: all that the data allow.
+    splits : sequence of str
+        None: "test" for shards, everything for the others.
+    split_file : Path, optional
+        Of MSMD.
+    rankings : sequence of Ranking
+        None: the paper's for that model.
+    one_per_piece : bool
+        Whether retrieval is among the first segments of pieces.
+    n_shortlist : int
+        Candidates that are re-ranked.
+    plots : bool
+    progress : bool
+        Whether to show bars on a terminal.
+    """
+
+    tasks: Sequence[Task] = ()
+    splits: Sequence[str] = ()
+    split_file: Path | None = None
+    rankings: Sequence[Ranking] = ()
+    one_per_piece: bool = False
+    n_shortlist: int = 20
+    plots: bool = False
+    progress: bool = False
+
+
+@dataclass(frozen=True)
+class MatrixRules:
+    """When an answer from a matrix is right: local, and both directions of point-and-retrieve."""
+
+    local: MatchingRule = EXACT
+    point_a2i: MatchingRule = POINT
+    point_i2a: MatchingRule = EXACT
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """A report, and plots by name."""
+
+    report: Report
+    plots: dict[str, Figure]
+
+
+@dataclass(frozen=True)
+class _Part:
+    """What one task found."""
+
+    measurements: tuple[Measurement, ...]
+    n_pairs: int
+    plots: dict[str, Figure] = field(default_factory=dict)
+
+
+def evaluate_bundle(encoder: Encoder, data: str | Path, options: TaskOptions) -> Evaluation:
+    """Evaluate a bundle on a dataset.
+
+    Parameters
+    ----------
+    encoder : Encoder
+    data : str or Path
+        See `open_source`; for onsets also a table of scores, see `fusili_training.evaluation.whole_pieces`.
+    options : TaskOptions
+
+    Returns
+    -------
+    Evaluation
+    """
+    name = encoder.bundle.manifest.name
+    if is_score_table(Path(data)):
+        if any(task != "onsets" for task in options.tasks):
+            raise InputError(f"{data}: a table of scores, which is for --task onsets only")
+        scored = ScoredPieces(Path(data))
+        part = _onset_part(measure_piece_onsets(encoder, scored, options.progress), scored.name, options)
+        report = Report(name, scored.name, len(scored.pieces), part.n_pairs, {}, part.measurements)
+        return Evaluation(report, part.plots)
+    measure: dict[Task, Callable[[Encoder, PairSource, TaskOptions], _Part]] = {
+        "local": _local,
+        "retrieval": _retrieval,
+        "point": _point,
+        "onsets": _onsets,
+    }
+
+    def open_again() -> PairSource:
+        return open_source(data, encoder.bundle.image, options.splits, options.split_file)
+
+    tasks = options.tasks or _possible_tasks(open_again(), encoder)
+    return _run(name, open_again, {task: partial(measure[task], encoder) for task in tasks}, options)
+
+
+def evaluate_matrices(
+    files: MatrixFiles, grid: MatrixGrid, rules: MatrixRules, data: str | Path, options: TaskOptions
+) -> Evaluation:
+    """Evaluate the similarity matrices of any other system.
+
+    Parameters
+    ----------
+    files : MatrixFiles
+        Named after the pairs of the dataset.
+    grid : MatrixGrid
+    rules : MatrixRules
+    data : str or Path
+        See `open_source`; images are the paper's squares, unless the shards are strips.
+    options : TaskOptions
+        Its tasks are "local" (the default) and "point".
+
+    Returns
+    -------
+    Evaluation
+    """
+    tasks = options.tasks or ("local",)
+    wrong = [task for task in tasks if task not in ("local", "point")]
+    if wrong:
+        raise InputError(f"matrices are for --task local and point, not {wrong[0]}")
+
+    def local(source: PairSource, options: TaskOptions) -> _Part:
+        compare = partial(compare_by_matrices, files, grid)
+        grids = {OWN_GRID: ScoringGrid.own}
+        n_examples = _N_EXAMPLES if options.plots else 0
+        result = measure_local(source, compare, grids, rules.local, n_examples, options.progress)
+        return _local_part(result, ScoringGrid.own)
+
+    def point(source: PairSource, options: TaskOptions) -> _Part:
+        result = measure_point_matrices(
+            files, grid, source, rules.point_a2i, rules.point_i2a, options.progress
+        )
+        return _Part(result.measurements, result.n_pairs)
+
+    measure: dict[Task, Callable[[PairSource, TaskOptions], _Part]] = {"local": local, "point": point}
+
+    def open_again() -> PairSource:
+        return open_source(data, None, options.splits, options.split_file)
+
+    return _run(f"{len(files)} matrices", open_again, {task: measure[task] for task in tasks}, options)
+
+
+def _run(
+    name: str,
+    open_again: Callable[[], PairSource],
+    tasks: dict[Task, Callable[[PairSource, TaskOptions], _Part]],
+    options: TaskOptions,
+) -> Evaluation:
+    parts: list[_Part] = []
+    dropped: dict[str, int] = {}
+    for task, measure in tasks.items():
+        source = open_again()
+        if task != "retrieval" and not source.has_truth:
+            raise InputError(
+                f"{source.name}: its notes are not known, as --task {task} needs; use --task retrieval"
+            )
+        parts.append(measure(source, options))
+        dropped |= {reason: max(number, dropped.get(reason, 0)) for reason, number in source.dropped.items()}
+    report = Report(
+        name,
+        source.name,
+        len(source.pieces),
+        max(part.n_pairs for part in parts),
+        dropped,
+        tuple(each for part in parts for each in part.measurements),
+    )
+    return Evaluation(report, {title: plot for part in parts for title, plot in part.plots.items()})
+
+
+def _possible_tasks(source: PairSource, encoder: Encoder) -> tuple[Task, ...]:
+    if not source.has_truth:
+        return ("retrieval",)
+    several_lines = encoder.bundle.image.segment == "square" and not isinstance(source, MsmdTree)
+    return tuple(task for task in TASKS if not (task == "onsets" and several_lines))
+
+
+def _local(encoder: Encoder, source: PairSource, options: TaskOptions) -> _Part:
+    compare = partial(compare_by_bundle, encoder)
+    n_examples = _N_EXAMPLES if options.plots else 0
+    grids = grids_of(encoder.bundle.image)
+    result = measure_local(source, compare, grids, EXACT, n_examples, options.progress)
+    return _local_part(result, grids.get(OWN_GRID, ScoringGrid.paper))
+
+
+def _local_part(result: LocalResult, grid_of: Callable[..., ScoringGrid]) -> _Part:
+    plots: dict[str, Figure] = {}
+    for pair in result.examples:
+        from fusili_training.evaluation.plots import plot_similarity
+
+        plots[f"similarity-{pair.key}"] = plot_similarity(pair, grid_of(pair.patch_grid, pair.frame_grid))
+    return _Part(result.measurements, result.n_pairs, plots)
+
+
+def _retrieval(encoder: Encoder, source: PairSource, options: TaskOptions) -> _Part:
+    rankings = options.rankings or [paper_ranking(encoder.bundle)]
+    result = measure_retrieval(
+        encoder, source, rankings, options.one_per_piece, options.n_shortlist, options.progress
+    )
+    plots: dict[str, Figure] = {}
+    if options.plots:
+        from fusili_training.evaluation.plots import plot_recall
+
+        plots["recall"] = plot_recall(result.ranks, source.name)
+    return _Part(result.measurements, result.n_pairs, plots)
+
+
+def _point(encoder: Encoder, source: PairSource, options: TaskOptions) -> _Part:
+    result = measure_point(encoder, source, grids_of(encoder.bundle.image), options.progress)
+    return _Part(result.measurements, result.n_pairs)
+
+
+def _onsets(encoder: Encoder, source: PairSource, options: TaskOptions) -> _Part:
+    if isinstance(source, MsmdTree):
+        result = measure_piece_onsets(encoder, MsmdPieces(source), options.progress)
+    else:
+        result = measure_segment_onsets(encoder, source, options.progress)
+    return _onset_part(result, source.name, options)
+
+
+def _onset_part(result: OnsetResult, title: str, options: TaskOptions) -> _Part:
+    plots: dict[str, Figure] = {}
+    if options.plots:
+        from fusili_training.evaluation.plots import plot_errors
+
+        plots["onset-errors"] = plot_errors(result.errors, title)
+    return _Part(result.measurements, result.n_pairs, plots)
