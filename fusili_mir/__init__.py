@@ -24,6 +24,9 @@ if TYPE_CHECKING:
         align_score,
     )
     from fusili_mir.alignment_files import save_alignment
+    from fusili_mir.bundle import Bundle, default_bundle, load_bundle
+    from fusili_mir.encoded import EncodedAudio, EncodedScore
+    from fusili_mir.encoder import Encoder, encode_pages, encode_recording
     from fusili_mir.engraving import EngravingOptions
     from fusili_mir.errors import FusiliError, InputError, MissingExtraError, OutputError
     from fusili_mir.geometry import FrameGrid, PatchGrid
@@ -32,6 +35,7 @@ if TYPE_CHECKING:
     from fusili_mir.pages import Pages, load_pages, open_pages, render_pages
     from fusili_mir.performance import anchors_from_alignment, performance_from_alignment
     from fusili_mir.position_maps import PositionMaps, get_position_maps
+    from fusili_mir.recording import AudioFile, AudioSamples
     from fusili_mir.retrieval import Moment, Spot, point_at_spot, point_at_time
     from fusili_mir.score_axis import ScoreAxis
     from fusili_mir.segments import Segment, cut_segment, staff_strips, system_strip
@@ -40,6 +44,12 @@ if TYPE_CHECKING:
 __all__ = [
     "Alignment",
     "AlignmentWarning",
+    "AudioFile",
+    "AudioSamples",
+    "Bundle",
+    "EncodedAudio",
+    "EncodedScore",
+    "Encoder",
     "EngravingOptions",
     "FrameGrid",
     "FusiliError",
@@ -60,9 +70,13 @@ __all__ = [
     "anchors_from_alignment",
     "column_similarity",
     "cut_segment",
+    "default_bundle",
     "draw_overlay",
+    "encode_pages",
+    "encode_recording",
     "frame_similarity",
     "get_position_maps",
+    "load_bundle",
     "load_pages",
     "open_pages",
     "performance_from_alignment",
@@ -79,6 +93,9 @@ _MODULES = {
     "aligned": ("Alignment",),
     "alignment": ("AlignmentWarning", "align_encoded", "align_pages", "align_recording", "align_score"),
     "alignment_files": ("save_alignment",),
+    "bundle": ("Bundle", "default_bundle", "load_bundle"),
+    "encoded": ("EncodedAudio", "EncodedScore"),
+    "encoder": ("Encoder", "encode_pages", "encode_recording"),
     "engraving": ("EngravingOptions",),
     "errors": ("FusiliError", "InputError", "MissingExtraError", "OutputError"),
     "geometry": ("FrameGrid", "PatchGrid"),
@@ -87,6 +104,7 @@ _MODULES = {
     "pages": ("Pages", "load_pages", "open_pages", "render_pages"),
     "performance": ("anchors_from_alignment", "performance_from_alignment"),
     "position_maps": ("PositionMaps", "get_position_maps"),
+    "recording": ("AudioFile", "AudioSamples"),
     "retrieval": ("Moment", "Spot", "point_at_spot", "point_at_time"),
     "score_axis": ("ScoreAxis",),
     "segments": ("Segment", "cut_segment", "staff_strips", "system_strip"),

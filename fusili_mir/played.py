@@ -52,8 +52,8 @@ class PlayedScore:
         By onset; grace notes before the notes that they lead to.
     measures : np.ndarray of `PLAYED_MEASURE_DTYPE`
         In playing order.
-    unfold : "none", "maximal" or "minimal"
-        How repeats were written out.
+    unfold : "none", "maximal", "minimal" or int
+        How repeats were written out; see `unfold_score`.
     """
 
     score: pt.score.Score
@@ -69,7 +69,8 @@ def play_pages(pages: Pages, unfold: Unfold = "none") -> PlayedScore:
     ----------
     pages : Pages
         Of `render_pages` with ``unfold="none"``.
-    unfold : "none", "maximal" or "minimal"
+    unfold : "none", "maximal", "minimal" or int
+        See `unfold_score`.
 
     Returns
     -------

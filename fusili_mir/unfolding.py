@@ -9,6 +9,7 @@ from __future__ import annotations
 import copy
 import warnings
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Literal, TypeAlias, get_args
 
@@ -17,9 +18,13 @@ from partitura.utils.music import update_note_ids_after_unfolding
 
 from fusili_mir.errors import InputError
 
-__all__ = ["SoundingNote", "Unfold", "UnfoldedScore", "unfold_score"]
+__all__ = ["SoundingNote", "Unfold", "UnfoldedScore", "count_unfoldings", "unfold_score"]
 
-Unfold: TypeAlias = Literal["none", "maximal", "minimal"]
+NamedUnfold: TypeAlias = Literal["none", "maximal", "minimal"]
+Unfold: TypeAlias = NamedUnfold | int
+"""A way to play the repeats: by name, or one of those that `count_unfoldings` counts, from 0."""
+
+_MAX_REPEATS = 3  # the ways to take or leave repeats double with each
 
 
 @dataclass(frozen=True)
@@ -61,16 +66,17 @@ def unfold_score(score: pt.score.Score, unfold: Unfold = "maximal") -> UnfoldedS
     ----------
     score : partitura.score.Score
         As notated; it is left unchanged. Its note ids must be unique.
-    unfold : "maximal", "minimal" or "none"
+    unfold : "maximal", "minimal", "none" or int
         Play every repeat (but none again after a da capo or dal segno), play none and take the last of
-        alternative endings, or keep the score as it is notated.
+        alternative endings, or keep the score as it is notated; or take some repeats and leave others, in one
+        of the ways that `count_unfoldings` counts.
 
     Returns
     -------
     UnfoldedScore
     """
-    if unfold not in get_args(Unfold):
-        raise InputError(f"unfold is {unfold!r}, expected one of {', '.join(get_args(Unfold))}")
+    if not isinstance(unfold, int) and unfold not in get_args(NamedUnfold):
+        raise InputError(f"unfold is {unfold!r}, expected one of {', '.join(get_args(NamedUnfold))}")
     parts = []
     notes: list[SoundingNote] = []
     for part in score.parts:
@@ -88,21 +94,48 @@ def unfold_score(score: pt.score.Score, unfold: Unfold = "maximal") -> UnfoldedS
     return UnfoldedScore(result, tuple(notes))
 
 
-def _unfold_part(part: pt.score.Part, unfold: Unfold) -> pt.score.Part:
-    if unfold == "none":
-        return part
+def count_unfoldings(score: pt.score.Score) -> int:
+    """Return in how many ways the repeats of a score can be taken or left.
+
+    The answer is 0 for a score with more than a few repeats, and for one whose parts disagree about them.
+    """
+    n_repeats = max((len(list(part.iter_all(pt.score.Repeat))) for part in score.parts), default=0)
+    if n_repeats > _MAX_REPEATS:
+        return 0
+    counts = {len(_paths(part)) for part in score.parts}
+    return counts.pop() if len(counts) == 1 else 0
+
+
+def _paths(part: pt.score.Part) -> list[pt.score.Path]:
+    """List partitura's ways through the sections of a part; sections after a da capo are not repeated."""
+    with _contradictions_named(part):
+        paths: list[pt.score.Path] = pt.score.get_paths(part, ignore_leap_info=False)
+        return paths
+
+
+@contextmanager
+def _contradictions_named(part: pt.score.Part) -> Iterator[None]:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            if unfold == "maximal":
-                unfolded = pt.score.unfold_part_maximal(part, update_ids=False, ignore_leaps=False)
-            else:
-                unfolded = pt.score.unfold_part_minimal(part)
+            yield
     except Exception as error:  # partitura raises whatever contradicting repeat signs lead to
         raise InputError(
             f"part {part.id}: its repeats and endings contradict each other ({type(error).__name__}: {error}); "
             "mend them, or take the score as notated (unfold none)"
         ) from error
+
+
+def _unfold_part(part: pt.score.Part, unfold: Unfold) -> pt.score.Part:
+    if unfold == "none":
+        return part
+    with _contradictions_named(part):
+        if isinstance(unfold, int):
+            unfolded = pt.score.new_part_from_path(_paths(part)[unfold], part, update_ids=False)
+        elif unfold == "maximal":
+            unfolded = pt.score.unfold_part_maximal(part, update_ids=False, ignore_leaps=False)
+        else:
+            unfolded = pt.score.unfold_part_minimal(part)
     _restore_ties(part, unfolded)
     return unfolded
 

@@ -14,11 +14,11 @@ from fusili_mir.errors import InputError
 from fusili_mir.pages import Pages
 from fusili_mir.played import PlayedScore, play_pages
 from fusili_mir.similarity import CourseSimilarity
-from fusili_mir.unfolding import Unfold
+from fusili_mir.unfolding import NamedUnfold, count_unfoldings
 
 __all__ = ["UnfoldChoice", "Unfolding", "choose_unfolding"]
 
-UnfoldChoice: TypeAlias = Literal["auto"] | Unfold
+UnfoldChoice: TypeAlias = Literal["auto"] | NamedUnfold
 
 
 @dataclass(frozen=True)
@@ -57,15 +57,16 @@ def choose_unfolding(
     scale : float
         Of the bundle's cosines.
     unfold : "auto", "maximal", "minimal" or "none"
-        With "auto", all repeats and no repeats are both tried, and what explains the recording best is kept; a
-        score without repeats stays as it is notated, and so do its ids.
+        With "auto", all repeats, no repeats and, of scores with a few repeats, all ways to take some are tried,
+        and what explains the recording best is kept; a score without repeats stays as it is notated, and so
+        do its ids.
     options : DecodingOptions, optional
 
     Returns
     -------
     Unfolding
     """
-    names = ("auto", *get_args(Unfold))
+    names = ("auto", *get_args(NamedUnfold))
     if unfold not in names:
         raise InputError(f"unfold is {unfold!r}, expected one of {', '.join(names)}")
     if unfold != "auto":
@@ -74,9 +75,15 @@ def choose_unfolding(
     notated = play_pages(pages, "none")
     if np.array_equal(longest.measures["measure"], notated.measures["measure"]):
         return _unfolding(notated, score, audio)
-    candidates = [_unfolding(played, score, audio) for played in (longest, play_pages(pages, "minimal"))]
+    ways = [longest, play_pages(pages, "minimal")]
+    if pages.score is not None:
+        ways += [play_pages(pages, way) for way in range(count_unfoldings(pages.score))]
+    different = {tuple(played.measures["measure"].tolist()): played for played in reversed(ways)}
     options = options or DecodingOptions()
-    return max(candidates, key=lambda each: RoughSearch(each.similarity, scale, options).score)
+    return max(
+        (_unfolding(played, score, audio) for played in different.values()),
+        key=lambda each: RoughSearch(each.similarity, scale, options).score,
+    )
 
 
 def _unfolding(played: PlayedScore, score: EncodedScore, audio: EncodedAudio) -> Unfolding:

@@ -12,6 +12,7 @@ from fusili_mir.command_options import AlignmentOptions, alignment_options, plai
 
 if TYPE_CHECKING:
     from fusili_mir.aligned import Alignment
+    from fusili_mir.unfolding import Unfold
 
 __all__ = ["command"]
 
@@ -54,6 +55,12 @@ def _summary(alignment: Alignment) -> str:
     heard = int(np.isfinite(alignment.notes["onset_sec"]).sum())
     found = f"{len(alignment.frames)} frames"
     if alignment.played is not None:
-        found = f"{heard} of {len(alignment.notes)} notes, {found}, repeats: {alignment.played.unfold}"
+        found = (
+            f"{heard} of {len(alignment.notes)} notes, {found}, repeats: {_repeats(alignment.played.unfold)}"
+        )
     doubt = "" if alignment.is_reliable else ", LOW"
     return f"{found}; reliability {alignment.reliability:.2f}{doubt}"
+
+
+def _repeats(unfold: Unfold) -> str:
+    return "some" if isinstance(unfold, int) else unfold
