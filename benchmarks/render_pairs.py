@@ -18,6 +18,8 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+import torch
+
 from fusili_training.corpus import list_corpus, select_pieces
 from fusili_training.data import Augmentation, BatchOptions, PairLoader, ShardFolder
 from fusili_training.render import render_corpus
@@ -56,6 +58,7 @@ def render(arguments: argparse.Namespace, name: str, out: Path) -> Rendering:
 
 def reading_rate(folder: Path, augmentation: Augmentation | None) -> float:
     """Return the pairs a second that one process reads and puts into batches of 32."""
+    torch.set_num_threads(1)  # as in the workers of a loader
     loader = PairLoader(ShardFolder(folder), BatchOptions(32), augmentation)
     begin, n_pairs = time.process_time(), 0
     for batch in loader.epoch(0):

@@ -55,7 +55,7 @@ def list_corpus(corpus: str | Path, split_column: str = "split") -> list[CorpusP
     list of CorpusPiece
         Sorted by id; ids are unique.
     """
-    path = Path(corpus)
+    path = Path(corpus).absolute()  # the workers of a cluster may have another working directory
     if path.is_dir() and (path / _TABLE_NAME).is_file():
         path = path / _TABLE_NAME
     if path.is_dir():

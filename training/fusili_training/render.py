@@ -77,7 +77,7 @@ def render_corpus(
         The manifest, as it is written to ``manifest.json``.
     """
     with _backend(backend, backend_options or {}):
-        return _render(pieces, Path(out), recipe, jobs, progress and sys.stderr.isatty())
+        return _render(pieces, Path(out).absolute(), recipe, jobs, progress and sys.stderr.isatty())
 
 
 def _render(
