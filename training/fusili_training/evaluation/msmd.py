@@ -194,7 +194,7 @@ def _load_notes(filename: Path) -> Float64:
     """Read the note events [shape=(n, 5)]: onset s, pitch, duration s, track, channel."""
     try:
         notes = np.load(filename, allow_pickle=False).astype(np.float64)
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, EOFError) as error:
         raise InputError(f"{filename}: cannot be read ({error}); expected the note events of MSMD") from error
     if notes.ndim != 2 or notes.shape[1] < 3:
         raise InputError(f"{filename}: an array of shape {notes.shape}; expected onset, pitch, duration, ...")
