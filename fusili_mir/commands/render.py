@@ -51,7 +51,7 @@ def command(
     """Render the scores of CORPUS into shards of image-audio pairs with their notes' places and times.
 
     CORPUS is a folder of MusicXML, MXL or MEI files, or a CSV table with the columns id and file (and licence,
-    split, match). Run the same command again after it was stopped, and it goes on.
+    split, performance). Run the same command again after it was stopped, and it goes on.
     """
     try:
         from fusili_training.corpus import list_corpus, select_pieces

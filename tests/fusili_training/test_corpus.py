@@ -27,17 +27,17 @@ def test_a_folder_lists_its_scores_with_ids_from_their_paths(tmp_path: Path) -> 
     assert pieces[1].split == split_of(pieces[1].id)
 
 
-def test_a_table_says_licence_split_and_match(tmp_path: Path) -> None:
+def test_a_table_says_licence_split_and_performance(tmp_path: Path) -> None:
     table = _table(
         tmp_path,
-        "id,file,licence,split,match",
+        "id,file,licence,split,performance",
         "b,b.mxl,CC0-1.0,test,b.match",
         "a,a.mxl,,,",
         "c,c.mxl,CC0-1.0,exclude,",
     )
     first, second = list_corpus(table)
-    assert (first.id, first.licence, first.split, first.match) == ("a", "unknown", split_of("a"), None)
-    assert (second.split, second.match) == ("test", tmp_path / "b.match")
+    assert (first.id, first.licence, first.split, first.performance) == ("a", "unknown", split_of("a"), None)
+    assert (second.split, second.performance) == ("test", tmp_path / "b.match")
     assert list_corpus(tmp_path) == [first, second]  # a folder with a table
 
 

@@ -127,8 +127,9 @@ def test_long_and_silent_segments_are_left_out_and_counted(corpus: Path, small_r
     assert report.dropped["too wide"] == 14
 
 
-def test_a_match_file_gives_the_timing(tmp_path: Path, small_recipe: RenderRecipe) -> None:
-    score_path, match_path = tmp_path / "tune.musicxml", tmp_path / "tune.match"
+@pytest.mark.parametrize("kind", ["match", "mid"])
+def test_a_performance_gives_the_timing(tmp_path: Path, small_recipe: RenderRecipe, kind: str) -> None:
+    score_path, performance_path = tmp_path / "tune.musicxml", tmp_path / f"tune.{kind}"
     identified = example_scores.score(
         [
             example_scores.measure(
@@ -150,8 +151,11 @@ def test_a_match_file_gives_the_timing(tmp_path: Path, small_recipe: RenderRecip
     performed = pt.performance.PerformedPart(notes, id="P")
     alignment = [{"label": "match", "score_id": s, "performance_id": f"n{i}"} for i, s in enumerate(onsets)]
     score = pt.load_musicxml(score_path, quiet=True)
-    pt.save_match(alignment, performed, score.parts[0], out=str(match_path), assume_unfolded=True)
-    piece = CorpusPiece("tune", score_path, "CC0-1.0", "train", match_path)
+    if kind == "match":
+        pt.save_match(alignment, performed, score.parts[0], out=str(performance_path), assume_unfolded=True)
+    else:
+        pt.save_performance_midi(performed, str(performance_path))
+    piece = CorpusPiece("tune", score_path, "CC0-1.0", "train", performance_path)
     recipe = replace(small_recipe, mutation=MutationOptions(mutants=True, probability=1.0))
     original, mutant = _render(piece, recipe)
     for sample in (original, mutant):

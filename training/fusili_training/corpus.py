@@ -1,7 +1,7 @@
 """What a corpus consists of: a folder of scores, or a table with one row a piece.
 
 A table is a CSV file with the columns ``id`` and ``file`` (relative to the table) and, if wanted, ``licence``,
-``split`` and ``match`` (a match file that says how the piece was performed).
+``split`` and ``performance`` (a match or MIDI file that says how the piece was played).
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class CorpusPiece:
     file: Path
     licence: str
     split: Split
-    match: Path | None = None
+    performance: Path | None = None
 
 
 def list_corpus(corpus: str | Path, split_column: str = "split") -> list[CorpusPiece]:
@@ -150,7 +150,7 @@ def _from_table(table: Path, split_column: str) -> list[CorpusPiece]:
                 table.parent / (row["file"] or ""),
                 (row.get("licence") or "").strip() or _UNKNOWN,
                 cast(Split, given) if given else split_of(piece_id),
-                table.parent / row["match"] if row.get("match") else None,
+                table.parent / row["performance"] if row.get("performance") else None,
             )
         )
     return pieces

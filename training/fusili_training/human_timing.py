@@ -18,9 +18,20 @@ from partitura.performance import Performance
 from fusili_mir.errors import InputError, MissingExtraError
 from fusili_training.notes import PERFORMED_DTYPE, PerformedArray, ScoreNoteArray, end_at_next_stroke
 
-__all__ = ["performance_from_alignment", "performance_from_match", "performance_from_midi"]
+__all__ = [
+    "performance_from_alignment",
+    "performance_from_match",
+    "performance_from_midi",
+    "read_performance",
+]
 
 _LEAST_KNOWN = 0.5  # share of the aligned ids that must be in the score
+
+
+def read_performance(filename: str | os.PathLike[str], notes: ScoreNoteArray) -> PerformedArray:
+    """Read a performance from a MIDI file (by its ending) or a match file, as the two functions below do."""
+    is_midi = os.fspath(filename).lower().endswith((".mid", ".midi"))
+    return (performance_from_midi if is_midi else performance_from_match)(filename, notes)
 
 
 def performance_from_match(filename: str | os.PathLike[str], notes: ScoreNoteArray) -> PerformedArray:

@@ -22,7 +22,7 @@ from fusili_training.clips import Clip, Rendition
 from fusili_training.corpus import CorpusPiece
 from fusili_training.expression import draw_expression, perform
 from fusili_training.human_rendition import HumanRendition, follow_performance
-from fusili_training.human_timing import performance_from_match
+from fusili_training.human_timing import read_performance
 from fusili_training.layouts import Layout, draw_layouts, lay_out
 from fusili_training.line_breaks import write_line_breaks
 from fusili_training.mutations import mutate
@@ -88,8 +88,8 @@ def render_piece(piece: CorpusPiece, recipe: RenderRecipe, report: PieceReport) 
     score_file = read_score_file(piece.file)
     score = read_sounding_score(score_file)
     human = None
-    if piece.match is not None:
-        human = follow_performance(score, performance_from_match(piece.match, score.notes))
+    if piece.performance is not None:
+        human = follow_performance(score, read_performance(piece.performance, score.notes))
         score = human.score
     layouts = draw_layouts(
         score_file,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import sys
+import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import fields, is_dataclass
 from difflib import get_close_matches
@@ -11,11 +11,6 @@ from typing import Any, Literal, TypeVar, cast, get_args, get_origin, get_type_h
 
 from fusili_mir.errors import InputError
 from fusili_training.recipe import Recipe
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 __all__ = ["find_recipe", "list_recipes", "read_recipe", "recipe_from_dict"]
 

@@ -6,7 +6,7 @@ from evenly, anew for each piece.
 
 from __future__ import annotations
 
-import sys
+import tomllib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
 from pathlib import Path
@@ -15,11 +15,6 @@ from typing import Any, Literal, TypeAlias, get_args
 from fusili_mir.engraving import MusicFont
 from fusili_mir.errors import InputError
 from fusili_training.expression import Expression
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 __all__ = [
     "AudioOptions",
