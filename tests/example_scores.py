@@ -103,7 +103,8 @@ VOLTAS = score(
             "<barline location='left'><ending number='1' type='start'/></barline>"
             + note("C5", extra="<tie type='stop'/>")
             + note("E5")
-            + "<barline location='right'><ending number='1' type='stop'/><repeat direction='backward'/></barline>",
+            + "<barline location='right'><ending number='1' type='stop'/>"
+            + "<repeat direction='backward'/></barline>",
             2,
         ),
         measure(
