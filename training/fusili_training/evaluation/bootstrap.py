@@ -98,7 +98,7 @@ def weighted_median(groups: Sequence[Float64]) -> Callable[[Int64], float]:
     Parameters
     ----------
     groups : sequence of np.ndarray [shape=(n,)]
-        The values of each piece. Of an even number of values the lower one of the middle counts.
+        The values of each piece.
     """
     values = np.concatenate(groups)
     order = np.argsort(values, kind="stable")
@@ -109,6 +109,7 @@ def weighted_median(groups: Sequence[Float64]) -> Callable[[Int64], float]:
         reached = np.cumsum(draw[piece])
         if not len(reached) or reached[-1] == 0:
             return np.nan
-        return float(values[np.searchsorted(reached, (reached[-1] + 1) // 2)])
+        middle = np.searchsorted(reached, [(reached[-1] + 1) // 2, reached[-1] // 2 + 1])
+        return float(values[middle].mean())
 
     return median

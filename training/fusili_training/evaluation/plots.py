@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from fusili_mir.errors import OutputError
 from fusili_mir.geometry import Float64
@@ -77,20 +78,21 @@ def plot_errors(errors: Mapping[str, Float64], title: str) -> Figure:
     for axes, (variant, found) in zip(rows[:, 0], errors.items(), strict=True):
         shown_ms = np.clip(1000 * found, edges_ms[0], edges_ms[-1] * 0.999)
         axes.hist(shown_ms, bins=list(edges_ms), color="#1f5f8b")
-        axes.axvline(1000 * float(np.median(found)), color="#b3541e", label=_median_label(found))
+        median_ms = 1000 * float(np.median(found))
+        axes.axvline(
+            np.clip(median_ms, edges_ms[0], edges_ms[-1]), color="#b3541e", label=f"median {median_ms:.3g} ms"
+        )
         for tolerance in TOLERANCES_MS:
             axes.axvline(tolerance, color="0.6", linewidth=0.7, linestyle=":")
         axes.set(xscale="log", ylabel="notes", title=variant)
         axes.set_xticks([1, 10, *TOLERANCES_MS, 4000], ["1", "10", *map(str, TOLERANCES_MS), "4000+"])
         axes.minorticks_off()
+        axes.set_xlim(edges_ms[0], edges_ms[-1])
+        axes.yaxis.set_major_locator(MaxNLocator(integer=True))
         axes.tick_params(axis="x", labelsize=8)
-        axes.legend(frameon=False, loc="upper left")
+        axes.legend(frameon=False, loc="upper right")
     rows[-1, 0].set_xlabel("absolute onset error (ms)")
     return figure
-
-
-def _median_label(errors: Float64) -> str:
-    return f"median {1000 * float(np.median(errors)):.0f} ms"
 
 
 def plot_similarity(pair: ComparedPair, grid: ScoringGrid) -> Figure:

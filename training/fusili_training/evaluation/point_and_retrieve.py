@@ -135,17 +135,14 @@ def _judge(
     a2i_rule: MatchingRule,
     i2a_rule: MatchingRule,
 ) -> PointCounts:
-    n_frames = segment.right.shape[1]
-    asking = np.flatnonzero(_asking(segment, i2a_rule))
-    if not n_frames:
-        return PointCounts()
-    found = a2i_rule.widen(segment.right, segment.patches)[frames.place, np.arange(n_frames)]
-    heard = i2a_rule.widen(segment.right, segment.patches)[asking, patches.place[asking]]
+    # An answer in another segment is wrong; its place there need not exist here.
+    found = np.flatnonzero(frames.segment == number)
+    asking = _asking(segment, i2a_rule)
+    heard = np.flatnonzero(asking & (patches.segment == number))
+    found_right = a2i_rule.widen(segment.right, segment.patches)[frames.place[found], found]
+    heard_right = i2a_rule.widen(segment.right, segment.patches)[heard, patches.place[heard]]
     return PointCounts(
-        n_frames,
-        int((found & (frames.segment == number)).sum()),
-        len(asking),
-        int((heard & (patches.segment[asking] == number)).sum()),
+        segment.right.shape[1], int(found_right.sum()), int(asking.sum()), int(heard_right.sum())
     )
 
 
