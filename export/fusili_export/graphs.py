@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import warnings
 
+import onnx
 import torch
 from onnxscript import optimizer
 from torch import Tensor
@@ -13,11 +14,12 @@ from fusili_export.wrappers import TowerGraph
 from fusili_mir.bundle import AudioSpec, ImageSpec
 from fusili_mir.errors import FusiliError
 
-__all__ = ["DEFAULT_OPSET", "MAX_OPSET", "trace_graph"]
+__all__ = ["DEFAULT_OPSET", "SCOPES", "trace_graph"]
 
 DEFAULT_OPSET = 18
 """The oldest that torch's exporter writes by itself, so that old onnxruntimes read the graph."""
-MAX_OPSET = 23
+SCOPES = "pkg.torch.onnx.name_scopes"
+"""Where torch's exporter notes the modules that a node comes from."""
 
 # The parity check never uses these sizes: a constant that crept in by way of them shows there.
 _BATCH, _STAVES, _COLUMNS, _FRAMES = 2, 3, 20, 20
@@ -73,8 +75,20 @@ def trace_graph(tower: TowerGraph, spec: ImageSpec | AudioSpec, opset: int = DEF
     # number that a spectrum is given before its root is taken.
     optimizer.fold_constants_ir(program.model, input_size_limit=_ANY_SIZE, output_size_limit=_ANY_SIZE)
     optimizer.remove_unused_nodes(program.model)
-    content: bytes = program.model_proto.SerializeToString()
-    return content
+    model = program.model_proto
+    _drop_notes(model)
+    return bytes(model.SerializeToString())
+
+
+def _drop_notes(model: onnx.ModelProto) -> None:
+    """Drop what the exporter notes about the source, files of this machine among it, but for names of modules."""
+    graph = model.graph
+    del model.metadata_props[:], graph.metadata_props[:]
+    for item in (*graph.node, *graph.value_info, *graph.input, *graph.output, *graph.initializer):
+        kept = [(note.key, note.value) for note in item.metadata_props if note.key == SCOPES]
+        del item.metadata_props[:]
+        for key, value in kept:
+            item.metadata_props.add(key=key, value=value)
 
 
 def _image_example(spec: ImageSpec) -> tuple[Tensor, dict[int, str]]:

@@ -15,13 +15,13 @@ from pathlib import Path
 
 import onnx
 
+from fusili_export.graphs import SCOPES
 from fusili_mir.errors import FusiliError
 
 __all__ = ["front_end_nodes", "quantise_graph"]
 
 _FRONT_ENDS = ("filter_bank", "spectrogram_extractor", "logmel_extractor")
 """Modules that make spectra of waveforms."""
-_SCOPES = "pkg.torch.onnx.name_scopes"  # where torch's exporter notes the modules that a node comes from
 _QUANTISED = ("MatMul", "Gemm")
 
 
@@ -76,5 +76,5 @@ def front_end_nodes(model: onnx.ModelProto) -> list[str]:
 
 def _modules(node: onnx.NodeProto) -> set[str]:
     """Return the names of all modules around a node, such as ``filter_bank`` of ``model.audio.filter_bank``."""
-    scopes = next((item.value for item in node.metadata_props if item.key == _SCOPES), "[]")
+    scopes = next((item.value for item in node.metadata_props if item.key == SCOPES), "[]")
     return {part for scope in ast.literal_eval(scopes) for part in scope.split(".")}

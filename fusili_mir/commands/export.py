@@ -83,6 +83,8 @@ def command(
             f"exporting needs the package {error.name}, which is not installed:"
             f" pip install 'fusili-mir[{extra}]'"
         ) from error
+    if out.exists() and not out.is_dir():
+        raise OutputError(f"{out}: a file stands there, expected a folder or a new name")
     if not force and out.is_dir() and any(out.iterdir()):
         raise OutputError(
             f"{out}: the folder is not empty; choose another one, or add --force to replace files"
