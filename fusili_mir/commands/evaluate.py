@@ -106,12 +106,12 @@ def command(
         raise MissingExtraError(
             f"evaluating needs the package {error.name}; install it with `pip install 'fusili-mir[train]'`"
         ) from error
+    chosen = TaskOptions(plots=plots is not None, progress=True, **options)
     if reproduce:
         (runs,) = _expect(paths, 1, "RUNS_DIR, a folder of bundles")
         data = dict(_name_and_path(dataset) for dataset in datasets)
-        click.echo(format_reproduction(reproduce, fill_table(reproduce, runs, data, device, True), kind))
+        click.echo(format_reproduction(reproduce, fill_table(reproduce, runs, data, chosen, device), kind))
         return
-    chosen = TaskOptions(plots=plots is not None, progress=True, **options)
     if matrix:
         *files, data_path = _expect(paths, None, "FILES... DATA")
         rows, cols = parse_grid(grid)

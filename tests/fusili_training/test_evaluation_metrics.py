@@ -166,6 +166,11 @@ def test_a_finer_model_is_judged_on_seven_cells_by_the_best_of_their_columns() -
     assert grid.similarity(own).max(axis=0) == pytest.approx([0.1, 0.2, 0.3, 0.4])
 
 
+def test_columns_are_merged_where_no_frame_is_judged() -> None:
+    grid = ScoringGrid.paper(PatchGrid(2, 14, 4, 16), FrameGrid(3, 0.04))
+    assert grid.merge_columns(np.zeros((28, 0), np.float32)).shape == (14, 0)
+
+
 @given(st.integers(1, 300), st.integers(1, 7))
 def test_every_column_is_in_one_cell_and_no_cell_is_empty(cols: int, rows: int) -> None:
     grid = ScoringGrid.paper(PatchGrid(rows, cols, 4, 16), FrameGrid(3, 0.04))

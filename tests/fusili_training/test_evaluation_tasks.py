@@ -142,6 +142,17 @@ def test_clips_of_squares_are_20_s_long_with_silence_at_their_end(tmp_path: Path
     assert np.linalg.norm(short.audio_embedding) == pytest.approx(1)
 
 
+def test_squares_are_judged_on_49_patches(folder: Path, tmp_path: Path) -> None:
+    encoder = Encoder(write_ink_bundle(tmp_path / "ink"), n_threads=1)
+    options = TaskOptions(tasks=("local", "point"))
+    measured = evaluate_bundle(encoder, folder / "msmd", options).report.measurements
+    assert {each.variant for each in measured} == {"paper's grid"}
+    top1, perplexity, _, _ = measured
+    assert top1.baselines["chance"] == pytest.approx(1 / 49, rel=0.1)  # now and then two patches sound
+    assert perplexity.baselines["chance"] == pytest.approx(49)
+    assert perplexity.found.value == pytest.approx(49, abs=1)  # ink says nothing about pitch
+
+
 def test_images_of_another_size_are_refused(tmp_path: Path) -> None:
     encoder = Encoder(write_ink_bundle(tmp_path / "ink"), n_threads=1)
     pair = Pair(

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from fusili_mir.boxes import STAFF_DTYPE, SYSTEM_DTYPE, BoxArray, GreyImage
+from fusili_mir.boxes import SYSTEM_DTYPE, BoxArray, GreyImage
 from fusili_mir.bundle import ImageSpec
 from fusili_mir.errors import InputError
 from fusili_mir.geometry import Float64
@@ -33,7 +33,7 @@ __all__ = ["MsmdPage", "MsmdTree"]
 
 _AUDIO_SUFFIXES = (".wav", ".flac", ".mp3", ".ogg")
 _AS_WRITTEN = "tempo-1000"  # in the name of performances at the tempo of the score
-_SYSTEM_SPACES = 20  # height of a piano system, where no staves are looked for
+_SYSTEM_SPACES = 20  # height of a piano system, where no staves are found
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,8 +97,11 @@ class MsmdTree:
         sound = self.read_sound(piece)
         for number, page in enumerate(self.read_pages(piece)):
             image = ImagePage(page.image_file).read()
+            staves = find_staves(image)
             for system, (box, heads) in enumerate(zip(page.systems, page.heads, strict=True)):
-                pair = self._pair(f"{piece}.{number}.{system}", image, box, heads, sound)
+                pair = self._pair(
+                    f"{piece}.{number}.{system}", image, _staves_in(staves, box), box, heads, sound
+                )
                 if isinstance(pair, Pair):
                     yield pair
                 else:
@@ -145,19 +148,21 @@ class MsmdTree:
         as_written = sorted(path for path in folder.glob(f"*{_AS_WRITTEN}*") if path.is_dir())
         return as_written[0] if as_written else _only_folder(folder)
 
-    def _pair(self, key: str, image: GreyImage, box: Box, heads: TruthArray, sound: Sound) -> Pair | str:
-        """Return the pair of a system, or why there is none."""
+    def _pair(
+        self, key: str, image: GreyImage, staves: BoxArray, box: Box, heads: TruthArray, sound: Sound
+    ) -> Pair | str:
+        """Return the pair of a system with its staves, or why there is none."""
         if not len(heads):
             return "no notes"
         start_sec, end_sec = float(heads["onset_sec"].min()), float(heads["offset_sec"].max())
         if end_sec - start_sec > PROTOCOL_SEC:
             return "over 20 s"
-        strips = self._spec is not None and self._spec.segment == "staff_strips"
-        staves = _staves_in(image, box) if strips else np.zeros(0, STAFF_DTYPE)
-        if strips and not len(staves):
+        if not len(staves) and self._spec is not None and self._spec.segment == "staff_strips":
             return "no staves found"
         segment = system_segment(_system(box, staves), staves, 0, self._spec)
         truth = place_truth(heads, segment, 0)
+        if not len(truth):
+            return "no notes"
         truth["onset_sec"] -= start_sec
         truth["offset_sec"] -= start_sec
         clip = sound.cut(start_sec, end_sec)
@@ -220,9 +225,8 @@ def _played_heads(heads: list[MungHead], performance: str, notes: Float64) -> Tr
     return np.array(rows, dtype=TRUTH_DTYPE)
 
 
-def _staves_in(image: GreyImage, box: Box) -> BoxArray:
-    """Find the staves of one system; their middles lie in its box."""
-    staves = find_staves(image)
+def _staves_in(staves: BoxArray, box: Box) -> BoxArray:
+    """Return the staves of one system: their middles lie in its box."""
     middle = (staves["y0"] + staves["y1"]) / 2
     inside = staves[(middle >= box.y0) & (middle < box.y1)]
     inside["page"], inside["system"], inside["staff"] = 0, 0, np.arange(len(inside))

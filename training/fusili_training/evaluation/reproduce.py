@@ -6,27 +6,23 @@ A row is filled by the bundle in the subfolder named after its recipe, such as `
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import partial
+from dataclasses import replace
 from pathlib import Path
 
 from fusili_mir.bundle import load_bundle
 from fusili_mir.encoder import Encoder
 from fusili_mir.errors import InputError
-from fusili_training.evaluation.compared_pairs import compare_by_bundle
-from fusili_training.evaluation.local_task import PAPER_GRID, measure_local
-from fusili_training.evaluation.point_task import measure_point
+from fusili_training.evaluation.evaluating import Task, TaskOptions, evaluate_bundle
+from fusili_training.evaluation.local_task import PAPER_GRID
 from fusili_training.evaluation.published import COLUMNS, TABLES, Column, PublishedRow, TableName
-from fusili_training.evaluation.report import Measurement, Report
-from fusili_training.evaluation.retrieval_task import measure_retrieval, paper_ranking
-from fusili_training.evaluation.scoring_grid import ScoringGrid
-from fusili_training.evaluation.sources import PairSource, open_source
+from fusili_training.evaluation.report import Report
 from fusili_training.evaluation.tables import TableFormat, format_grid, format_number
 
 __all__ = ["fill_table", "format_reproduction"]
 
 
 def fill_table(
-    table: TableName, runs: Path, data: Mapping[str, Path], device: str = "auto", progress: bool = False
+    table: TableName, runs: Path, data: Mapping[str, Path], options: TaskOptions, device: str = "auto"
 ) -> dict[str, dict[str, Report]]:
     """Evaluate the bundles of a table as the paper does.
 
@@ -37,9 +33,9 @@ def fill_table(
         Folder of bundles.
     data : mapping of str to Path
         Where "msmd", "pdmx" and "ytsv" lie; columns of others stay empty.
+    options : TaskOptions
+        Of which splits and split file, both for MSMD, and progress are used.
     device : str
-    progress : bool
-        Whether to show bars on a terminal.
 
     Returns
     -------
@@ -55,32 +51,21 @@ def fill_table(
     present = [recipe for recipe in recipes if (runs / recipe / "manifest.json").is_file()]
     if not present:
         raise InputError(f"{runs}: none of the bundles of {table}; expected folders such as {recipes[0]}")
-    return {
-        recipe: _evaluate(Encoder(load_bundle(runs / recipe), device), recipe, data, progress)
-        for recipe in present
-    }
-
-
-def _evaluate(encoder: Encoder, recipe: str, data: Mapping[str, Path], progress: bool) -> dict[str, Report]:
-    reports = {}
-    for name, path in data.items():
-        source = open_source(path, encoder.bundle.image)
-        measured = _measure(encoder, source, one_per_piece=name == "msmd", progress=progress)
-        reports[name] = Report(recipe, source.name, len(source.pieces), 0, dict(source.dropped), measured)
+    reports: dict[str, dict[str, Report]] = {}
+    for recipe in present:
+        encoder = Encoder(load_bundle(runs / recipe), device)
+        reports[recipe] = {name: _evaluate(encoder, name, path, options) for name, path in data.items()}
     return reports
 
 
-def _measure(
-    encoder: Encoder, source: PairSource, one_per_piece: bool, progress: bool
-) -> tuple[Measurement, ...]:
-    ranking = paper_ranking(encoder.bundle)
-    measured = measure_retrieval(encoder, source, [ranking], one_per_piece, progress=progress).measurements
-    if source.has_truth:
-        grids = {PAPER_GRID: ScoringGrid.paper}
-        compare = partial(compare_by_bundle, encoder)
-        measured += measure_local(source, compare, grids, progress=progress).measurements
-        measured += measure_point(encoder, source, grids, progress=progress).measurements
-    return measured
+def _evaluate(encoder: Encoder, name: str, data: Path, options: TaskOptions) -> Report:
+    """Measure what the tables have of a dataset: on MSMD all tasks, with one segment a piece for retrieval."""
+    if name == "msmd":
+        tasks: tuple[Task, ...] = ("local", "point", "retrieval")
+        chosen = replace(options, tasks=tasks, rankings=(), one_per_piece=True, plots=False)
+    else:
+        chosen = TaskOptions(tasks=("retrieval",), progress=options.progress)
+    return evaluate_bundle(encoder, data, chosen).report
 
 
 def format_reproduction(
@@ -101,4 +86,7 @@ def _row(row: PublishedRow, reports: Mapping[str, Report]) -> list[str]:
 
 def _ours(column: Column, reports: Mapping[str, Report]) -> float | None:
     report = reports.get(column.data)
-    return None if report is None else report.find(column.task, column.metric, column.direction)
+    if report is None:
+        return None
+    variant = None if column.task == "retrieval" else PAPER_GRID
+    return report.find(column.task, column.metric, column.direction, variant)

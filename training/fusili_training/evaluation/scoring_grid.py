@@ -74,7 +74,7 @@ class ScoringGrid:
 
     def merge_columns(self, similarity: Float32) -> Float32:
         """Take the best column of each cell: (own patches, any frames) -> (N, the same frames)."""
-        n_frames = similarity.shape[1]
-        by_row = similarity.reshape(self.patches.rows, -1, n_frames)
+        n_patches, n_frames = similarity.shape
+        by_row = similarity.reshape(self.patches.rows, n_patches // self.patches.rows, n_frames)
         cells = np.maximum.reduceat(by_row, self.first_column, axis=1)
         return np.asarray(cells.reshape(len(self.patches), n_frames), dtype=np.float32)

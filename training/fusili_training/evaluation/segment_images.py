@@ -65,11 +65,8 @@ def place_truth(truth: TruthArray, segment: Segment, page: int) -> TruthArray:
 
 def _piece_at(segment: Segment, page: int, x: float, y: float) -> Piece | None:
     """Return the piece that shows a place; of several, the one whose middle is nearest."""
-    holding = [
-        piece
-        for piece in segment.pieces
-        if piece.page == page and bool(piece.on_page.holds(np.float64(x), np.float64(y)))  # type: ignore[arg-type]
-    ]
+    place = np.asarray(x, np.float64), np.asarray(y, np.float64)
+    holding = [piece for piece in segment.pieces if piece.page == page and piece.on_page.holds(*place).all()]
     return min(holding, key=lambda piece: abs(y - (piece.on_page.y0 + piece.on_page.y1) / 2), default=None)
 
 
