@@ -74,9 +74,6 @@ def main() -> None:
             ),
             "point": lambda source: measure_point(encoder, source, grids_of(encoder.bundle.image)),
             "retrieval, pooled": lambda source: measure_retrieval(encoder, source, ["pooled"]),
-            "retrieval, 5 re-ranked": lambda source: measure_retrieval(
-                encoder, source, ["reranked"], n_shortlist=5
-            ),
         }
         for n_segments in sizes:
             source = _Melodies(n_segments)
