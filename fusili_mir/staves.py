@@ -41,7 +41,9 @@ _MIN_CONTRAST = 0.03  # of a line against its surroundings, in shares of black
 _MIN_LENGTH = 10.0  # of a staff, in spaces
 _ABOVE_GRAIN = 4.5  # what the comb must see, in standard deviations of what it sees on most of the page
 _MIN_LEVEL = 0.4  # ink of the lines of a staff, as a share of that of the clearest one
-_MIN_COVER = 0.75  # part of its length on which each line must be seen; rows of text have gaps
+_MIN_COVER = 0.75  # part of its length on which each line of a staff is seen; rows of text have gaps
+_MIN_COVER_NOT_BARE = 0.92  # the same if there is hardly a place with nothing but the lines, as in text
+_MIN_BARE = 0.03  # part of its length that makes up such places
 _MAX_GAP = 4  # strips from one find of a staff to the next
 _STEP_PX = 0.1  # fineness of the rows of lines
 
@@ -112,7 +114,8 @@ def _staves_at_one_size(ink: Float32) -> BoxArray:
             rest[top:bottom, int(box["x0"]) : int(box["x1"]) + 1] = 0
         found += _search(rest, likely_spaces(rest)[:1])
     # The staves of a page are printed alike: what is much fainter than the clearest is grain or shows through.
-    kept = [staff.box for staff in found if staff.level > _MIN_LEVEL * found[0].level]
+    clearest = max((staff.level for staff in found), default=0.0)
+    kept = [staff.box for staff in found if staff.level > _MIN_LEVEL * clearest]
     staves = np.array(kept, dtype=STAFF_DTYPE) if kept else np.zeros(0, dtype=STAFF_DTYPE)
     return np.asarray(staves[np.lexsort((staves["x0"], staves["y0"]))])
 
@@ -193,16 +196,24 @@ def _measure(chain: _Chain) -> _Found | None:
     cell_rows = np.interp(in_strips, chain.strip, strip_rows)
     tolerance = np.array([-1.0, 0.0, 1.0]) * max(0.7, 0.12 * space_px)
     rows = cell_rows + lines[:, None, None] + tolerance[:, None]  # (5 lines, 3, n_cells)
-    dark = at_rows(page.cells, rows, np.arange(n_cells)).max(axis=1) > 0.5 * heights[:, None]
+    least = 0.5 * np.minimum(heights, level)[:, None]
+    dark = at_rows(page.cells, rows, np.arange(n_cells)).max(axis=1) > least  # (5 lines, n_cells)
+    between = at_rows(page.cells, cell_rows + (lines[:-1, None] + lines[1:, None]) / 2, np.arange(n_cells))
+    light = between < 0.5 * level  # (4 spaces, n_cells)
     seen = dark.sum(axis=0) >= 4
     runs, _ = ndimage.label(ndimage.binary_closing(np.pad(seen, 6), np.ones(5))[6:-6])
     votes = np.bincount(runs[chain.strip * CELLS_A_STRIP + CELLS_A_STRIP // 2], minlength=2)
     votes[0] = 0
     if votes.max() == 0:
         return None
-    held = np.flatnonzero(runs == votes.argmax())
+    # A dark margin is not part of a staff.
+    held = np.flatnonzero((runs == votes.argmax()) & light.any(axis=0))
+    if len(held) == 0:
+        return None
     first, last = int(held[0]), int(held[-1])
-    if dark[:, first : last + 1].mean(axis=1).min() < _MIN_COVER:
+    bare = dark.all(axis=0) & light.all(axis=0)
+    cover = dark[:, held].mean(axis=1).min()
+    if cover < (_MIN_COVER if bare[held].mean() > _MIN_BARE else _MIN_COVER_NOT_BARE):
         return None
     x0 = _end(page, cell_rows[first] + lines, first, heights, inward=1)
     x1 = _end(page, cell_rows[last] + lines, last, heights, inward=-1)

@@ -23,7 +23,7 @@ __all__ = ["PageLayout", "find_systems"]
 Float32 = npt.NDArray[np.float32]
 
 _WORK_SPACE_PX = 10  # strokes are looked for on a page reduced to spaces of at least this size
-_MIN_EDGE = 0.45  # darkness of the faintest part of the left line, as a share of that of the staff lines
+_MIN_EDGE = 0.65  # darkness of the faintest part of the left line, as a share of that of the staff lines
 _MIN_BAR_LINE = 0.6  # the same for a bar line
 _ABOVE_NOISE = 2.5  # the same for any stroke, as a multiple of that of most columns
 _MIN_OVERLAP = 0.5  # of two staves of a system from left to right, as a share of the narrower one
@@ -105,12 +105,11 @@ def _joins(ink: Float32, upper: BoxArray, lower: BoxArray, factor: int) -> bool:
         return False
     if bottom - top < space_px:
         return False
-    left, right = max(0, round(x0 - 3 * space_px)), min(ink.shape[1], round(x1 + space_px))
+    left, right = max(0, round(x0 - 2.5 * space_px)), min(ink.shape[1], round(x1 + space_px))
     stroke = _strokes(ink[top:bottom, left:right], space_px) / max(_line_ink(ink, upper, factor), 1e-3)
     stroke[stroke < _ABOVE_NOISE * np.percentile(stroke, 80)] = 0
     inside = round(x0 - left + 0.6 * space_px)
-    aligned = abs(upper["x0"] - lower["x0"]) / factor < 3 * space_px
-    at_edge = float(stroke[:inside].max(initial=0)) if aligned else 0.0
+    at_edge = float(stroke[:inside].max(initial=0))
     bar_lines = ndimage.binary_dilation(stroke[inside:] > _MIN_BAR_LINE, iterations=max(1, round(space_px)))
     n_bar_lines = ndimage.label(bar_lines)[1]
     return bool(at_edge > _MIN_EDGE or n_bar_lines >= 2 or (at_edge > _MIN_EDGE / 2 and n_bar_lines == 1))
@@ -119,14 +118,15 @@ def _joins(ink: Float32, upper: BoxArray, lower: BoxArray, factor: int) -> bool:
 def _strokes(gap: Float32, space_px: float) -> Float32:
     """Return the darkness of the faintest part of a stroke down each column of a gap [shape=(n_columns,)].
 
-    The gap is cut into floors of about a staff space; a stroke is darker than one of its sides on every floor
+    The gap is cut into floors of about a staff space; a stroke is darker than both its sides on every floor
     and stays in nearly the same column.
     """
     floors = np.array_split(gap, max(2, round(len(gap) / space_px)), axis=0)
     dark = np.stack([floor.mean(axis=0) for floor in floors])  # (n_floors, n_columns)
-    reach = max(2, round(space_px))
-    padded = np.pad(dark, ((0, 0), (reach, reach)), mode="edge")
-    dark = dark - np.maximum(np.minimum(padded[:, : -2 * reach], padded[:, 2 * reach :]), 0)
+    # The border of a turned page is dark on one side only.
+    side = max(1, round(0.8 * space_px))
+    padded = np.pad(ndimage.minimum_filter1d(dark, side, axis=1), ((0, 0), (side, side)), mode="edge")
+    dark -= np.maximum(np.maximum(padded[:, : -2 * side], padded[:, 2 * side :]), 0)
     lean = 1 + 2 * max(1, round(0.15 * space_px))
     return np.asarray(ndimage.maximum_filter1d(dark, lean, axis=1).min(axis=0))
 
