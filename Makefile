@@ -10,7 +10,7 @@ demo: .venv-demo/installed
 	@echo "Look at demo/overlay-001.png: systems, measures, and each staff's note heads in a colour of its own."
 
 test: system-packages .venv/installed lint
-	.venv/bin/python -m pytest -n 2
+	.venv/bin/python -m pytest -n 2 --dist loadfile
 
 lint: .venv/installed
 	.venv/bin/ruff check

@@ -59,7 +59,7 @@ def merge_score(score: pt.score.Score) -> pt.score.Score:
         rescale = _rescaling(part, divisions)
         staves, voices = [0], [0]
         for element in part.iter_all():
-            if number and isinstance(element, _SHARED):
+            if element.start is None or (number and isinstance(element, _SHARED)):
                 continue
             copied = copy.copy(element)
             copies[element] = copied
@@ -72,12 +72,20 @@ def merge_score(score: pt.score.Score) -> pt.score.Score:
             end = None if element.end is None else rescale(element.end.t)
             merged.add(copied, rescale(element.start.t), end)
         for copied in copies.values():
-            copied.replace_refs(copies)
+            _point_to_copies(copied, copies)
         n_staves += max(staves)
         n_voices += max(voices)
     result = copy.copy(score)
     result.parts = [merged]
     return result
+
+
+def _point_to_copies(copied: Any, copies: dict[Any, Any]) -> None:
+    """Let a copy refer to copies, and let go what is not in the part, such as a slur that unfolding cut."""
+    for name in getattr(copied, "_ref_attrs", ()):
+        old = getattr(copied, name)
+        new = [copies[one] for one in old if one in copies] if isinstance(old, list) else copies.get(old)
+        setattr(copied, name, new)
 
 
 def _rescaling(part: pt.score.Part, divisions: int) -> Callable[[int], int]:

@@ -9,13 +9,14 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
 import numpy as np
 import pypdfium2
-from PIL import Image, ImageOps, UnidentifiedImageError
+from PIL import Image, ImageOps
 
 from fusili_mir.boxes import GreyImage
 from fusili_mir.errors import InputError
@@ -33,6 +34,9 @@ __all__ = [
 
 _IMAGE_SUFFIXES = {".png", ".jpg", ".jpeg", ".tif", ".tiff", ".bmp", ".webp", ".pgm", ".ppm"}
 _POINTS_PER_INCH = 72
+_DARK = 64  # a page this dark, with some light on it, is a negative
+_MOST_INK = 0.3  # share of a page that ink covers at most
+_DAMAGED = (OSError, SyntaxError, EOFError, ValueError, TypeError)  # what Pillow raises on torn files
 
 
 class PageSource(Protocol):
@@ -64,14 +68,14 @@ class ImagePage:
 
     def read(self) -> GreyImage:
         """Decode the image, turned as its camera says, transparent parts as paper."""
-        with _open_image(self.filename) as image:
+        with _open_image(self.filename) as image, _pillow_silenced():
             try:
                 image.seek(self.index)
                 _check_size(self.filename, *image.size)
                 return _grey(ImageOps.exif_transpose(image))
-            except (OSError, SyntaxError, EOFError, ValueError) as error:
-                if isinstance(error, InputError):
-                    raise
+            except InputError:
+                raise
+            except _DAMAGED as error:
                 raise InputError(
                     f"{self.filename}: a damaged image ({error}); expected a whole one"
                 ) from error
@@ -91,7 +95,7 @@ class PdfPage:
             page = document[self.index]
             scale = self.dpi / _POINTS_PER_INCH
             _check_size(self.filename, *(int(side * scale) for side in page.get_size()))
-            return np.asarray(page.render(scale=scale, grayscale=True).to_pil().convert("L"))
+            return _dark_on_light(np.asarray(page.render(scale=scale, grayscale=True).to_pil().convert("L")))
 
 
 @dataclass(frozen=True)
@@ -142,10 +146,16 @@ def _files(path: Path) -> list[Path]:
     images = [
         file
         for file in path.iterdir()
-        if file.suffix.lower() in _IMAGE_SUFFIXES and file.is_file() and file.resolve().parent == folder
+        if file.suffix.lower() in _IMAGE_SUFFIXES
+        and not file.name.startswith(".")  # leftovers of other systems
+        and file.is_file()
+        and file.resolve().parent == folder
     ]
     if not images:
-        raise InputError(f"{path}: a folder without images; expected PNG, JPEG or TIFF files in it")
+        raise InputError(
+            f"{path}: a folder without images; expected PNG, JPEG or TIFF files in it "
+            "(links to other folders are not followed)"
+        )
     return sorted(images, key=lambda file: _reading_order(file.name))
 
 
@@ -166,22 +176,33 @@ def _pages(file: Path, dpi: float) -> Iterator[ImagePage | PdfPage]:
         with _open_pdf(file) as document:
             yield from (PdfPage(file, index, dpi) for index in range(len(document)))
     else:
-        with _open_image(file) as image:
-            yield from (ImagePage(file, index) for index in range(getattr(image, "n_frames", 1)))
+        with _open_image(file) as image, _pillow_silenced():
+            try:
+                n_images = getattr(image, "n_frames", 1)
+            except _DAMAGED as error:
+                raise InputError(f"{file}: a damaged image ({error}); expected a whole one") from error
+            yield from (ImagePage(file, index) for index in range(n_images))
+
+
+@contextmanager
+def _pillow_silenced() -> Iterator[None]:
+    """Keep what Pillow says of large and torn images to ourselves: sizes are checked, errors are told."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
 
 
 def _open_image(filename: Path) -> Image.Image:
     """Open an image without decoding it."""
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", Image.DecompressionBombWarning)
+        with _pillow_silenced():
             return Image.open(filename)
     except Image.DecompressionBombError as error:
         raise InputError(
             f"{filename}: an image of far more than {MAX_PAGE_PX // 10**6} million pixels; "
             "scan it at 300 dpi or scale it down"
         ) from error
-    except (UnidentifiedImageError, OSError, ValueError, SyntaxError) as error:
+    except _DAMAGED as error:
         raise InputError(
             f"{filename}: not a score that can be read; expected MusicXML, MXL, MEI, PDF, PNG, JPEG or TIFF"
         ) from error
@@ -209,9 +230,15 @@ def _grey(image: Image.Image) -> GreyImage:
     if image.mode.startswith(("I", "F")):  # 16 or 32 bits a pixel: Pillow would clip, not scale
         levels = np.asarray(image, dtype=np.float64)
         top = 65535.0 if levels.max(initial=0.0) > 255 else 255.0
-        return np.clip(levels * (255.0 / top), 0, 255).astype(np.uint8)
+        return _dark_on_light(np.clip(levels * (255.0 / top), 0, 255).astype(np.uint8))
     if "A" in image.getbands() or "transparency" in image.info:
         layers = image.convert("RGBA")
         paper = Image.new("RGBA", layers.size, "white")
         image = Image.alpha_composite(paper, layers)
-    return np.asarray(image.convert("L"))
+    return _dark_on_light(np.asarray(image.convert("L")))
+
+
+def _dark_on_light(image: GreyImage) -> GreyImage:
+    """Turn white notes on black paper, as some screens and microfilms have them, into black on white."""
+    is_negative = np.median(image) < _DARK and 0 < (image > 128).mean() < _MOST_INK
+    return np.invert(image) if is_negative else image

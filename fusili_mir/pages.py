@@ -16,6 +16,7 @@ from typing import overload
 
 import numpy as np
 import partitura as pt
+import verovio
 
 from fusili_mir.boxes import MEASURE_DTYPE, NOTE_DTYPE, STAFF_DTYPE, SYSTEM_DTYPE, BoxArray, GreyImage
 from fusili_mir.engraving import EngravingOptions, engrave
@@ -237,6 +238,7 @@ def _load_with_partitura(score_file: ScoreFile) -> pt.score.Score:
         if score_file.kind == "musicxml":
             score = pt.load_musicxml(io.BytesIO(score_file.to_bytes()), quiet=True)
         else:
+            verovio.enableLog(verovio.LOG_OFF)  # partitura reads MEI with it, and it talks
             with tempfile.TemporaryDirectory() as folder:
                 copy = Path(folder) / "score.mei"
                 copy.write_bytes(score_file.to_bytes())

@@ -119,9 +119,7 @@ def point_at_spot(alignment: Alignment, page: int, x: float, y: float, n_moments
     """
     column = int(alignment.axis.index(page, x, y))
     if column < 0:
-        raise InputError(
-            f"page {page} has no music, or does not exist; the score has {len(alignment.pages.images)} pages"
-        )
+        raise InputError(f"page {page + 1} of {len(alignment.pages.images)} has no music, or does not exist")
     frames = slice(0, len(alignment.grid))
     similarity = _columns(alignment).block(frames, slice(column, column + 1))[:, 0]
     seconds = float(get_position_maps(alignment.frames).position_to_seconds(page, x, y))

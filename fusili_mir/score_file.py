@@ -29,6 +29,10 @@ MAX_SCORE_BYTES = 64 * 2**20
 _MEI = "{http://www.music-encoding.org/ns/mei}"
 _XML_ID = "{http://www.w3.org/XML/1998/namespace}id"
 _CONTAINER = "META-INF/container.xml"
+_ID_ERRORS = {
+    "DTD_ID_REDEFINED",
+    "DTD_XMLID_VALUE",
+}  # xml:ids that are doubled or no names: they get new ones
 
 # Commas break .match files, '#' breaks Parangonada's CSV, which also cuts ids off after 20 characters: 16
 # leave room for the '-2' of a repeated note. The first character is what XML asks of an id.
@@ -128,6 +132,7 @@ def read_score_file(filename: str | Path) -> ScoreFile:
         )
     _assign_ids(root, kind)
     _drop_signs_as_fingerings(root)
+    _drop_repeat_counts(root)
     return ScoreFile(str(filename), kind, root)
 
 
@@ -178,19 +183,30 @@ def _read_member(archive: zipfile.ZipFile, name: str, filename: Path) -> bytes:
 
 def _parse(data: bytes, filename: Path) -> etree._Element:
     """Parse XML that may be hostile: no entities, no network, no document type."""
-    parser = etree.XMLParser(
-        resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False, remove_comments=True
-    )
+    parser = _parser(recover=False)
     try:
         root = etree.fromstring(data, parser)
     except etree.XMLSyntaxError as error:
-        raise InputError(
-            f"{filename}: not well-formed XML, expected MusicXML, MXL or MEI ({error.msg})"
-        ) from error
+        if not {entry.type_name for entry in parser.error_log} <= _ID_ERRORS:
+            raise InputError(
+                f"{filename}: not well-formed XML, expected MusicXML, MXL or MEI ({error.msg})"
+            ) from error
+        root = etree.fromstring(data, _parser(recover=True))
     document_type = root.getroottree().docinfo.internalDTD
     if document_type is not None and document_type.entities():
         raise InputError(f"{filename}: declares XML entities, which no score needs; refused")
     return root
+
+
+def _parser(recover: bool) -> etree.XMLParser[etree._Element]:
+    return etree.XMLParser(
+        resolve_entities=False,
+        no_network=True,
+        load_dtd=False,
+        huge_tree=False,
+        remove_comments=True,
+        recover=recover,
+    )
 
 
 def _partwise(timewise: etree._Element) -> etree._Element:
@@ -217,6 +233,12 @@ def _drop_signs_as_fingerings(root: etree._Element) -> None:
         technical = fingering.getparent()
         if technical is not None and not any(c.isdigit() for c in fingering.text or ""):
             technical.remove(fingering)
+
+
+def _drop_repeat_counts(root: etree._Element) -> None:
+    """Leave out how often a repeat is played: nothing depends on it, and Verovio loses itself in large ones."""
+    for repeat in root.iter("repeat"):
+        repeat.attrib.pop("times", None)
 
 
 def _id_attribute(kind: str) -> str:

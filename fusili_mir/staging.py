@@ -10,7 +10,23 @@ from pathlib import Path
 
 from fusili_mir.errors import OutputError
 
-__all__ = ["staged_folder"]
+__all__ = ["check_output_folder", "staged_folder"]
+
+
+def check_output_folder(out: str | Path, force: bool = False) -> None:
+    """Refuse a place that `staged_folder` would refuse: call it before long work."""
+    out = Path(out)
+    try:
+        if out.exists() and not out.is_dir():
+            raise OutputError(f"{out}: a file stands there, expected a folder or a new name")
+        if not force and out.is_dir() and any(out.iterdir()):
+            raise OutputError(
+                f"{out}: the folder is not empty; choose another one, or add --force to replace files"
+            )
+    except OSError as error:
+        if isinstance(error, OutputError):
+            raise
+        raise OutputError(f"{out}: cannot be written ({error.strerror})") from error
 
 
 @contextmanager
@@ -29,13 +45,8 @@ def staged_folder(out: str | Path, force: bool = False) -> Iterator[Path]:
     Path
         An empty folder beside `out`. It is gone after an error, and `out` is as it was.
     """
+    check_output_folder(out, force)
     out = Path(out)
-    if out.exists() and not out.is_dir():
-        raise OutputError(f"{out}: a file stands there, expected a folder or a new name")
-    if not force and out.is_dir() and any(out.iterdir()):
-        raise OutputError(
-            f"{out}: the folder is not empty; choose another one, or add --force to replace files"
-        )
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
         stage = Path(tempfile.mkdtemp(prefix=f".{out.name}-", dir=out.parent))

@@ -58,8 +58,8 @@ def choose_unfolding(
         Of the bundle's cosines.
     unfold : "auto", "maximal", "minimal" or "none"
         With "auto", all repeats, no repeats and, of scores with a few repeats, all ways to take some are tried,
-        and what explains the recording best is kept; a score without repeats stays as it is notated, and so
-        do its ids.
+        and what explains the recording best is kept; a score without repeats, or with repeats that contradict
+        each other, stays as it is notated, and so do its ids.
     options : DecodingOptions, optional
 
     Returns
@@ -71,13 +71,15 @@ def choose_unfolding(
         raise InputError(f"unfold is {unfold!r}, expected one of {', '.join(names)}")
     if unfold != "auto":
         return _unfolding(play_pages(pages, unfold), score, audio)  # type: ignore[arg-type]
-    longest = play_pages(pages, "maximal")
     notated = play_pages(pages, "none")
-    if np.array_equal(longest.measures["measure"], notated.measures["measure"]):
+    try:
+        ways = [play_pages(pages, "maximal"), play_pages(pages, "minimal")]
+        if pages.score is not None:
+            ways += [play_pages(pages, way) for way in range(count_unfoldings(pages.score))]
+    except InputError:  # repeats that contradict each other: there is only the score as notated
         return _unfolding(notated, score, audio)
-    ways = [longest, play_pages(pages, "minimal")]
-    if pages.score is not None:
-        ways += [play_pages(pages, way) for way in range(count_unfoldings(pages.score))]
+    if np.array_equal(ways[0].measures["measure"], notated.measures["measure"]):
+        return _unfolding(notated, score, audio)
     different = {tuple(played.measures["measure"].tolist()): played for played in reversed(ways)}
     options = options or DecodingOptions()
     return max(

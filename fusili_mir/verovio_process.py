@@ -46,7 +46,9 @@ def render_svgs(
     list of str
         The pages, as SVG.
     """
-    request = json.dumps({"input_from": input_from, "options": options, "data": data})
+    request = json.dumps(
+        {"input_from": input_from, "options": options, "data": data, "time_limit_sec": time_limit_sec + 1}
+    )
     with _WORKER.lock:
         answer = _WORKER.ask(request, time_limit_sec)
     if answer is None:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from fusili_mir.errors import InputError, MissingExtraError, OutputError
+from fusili_mir.errors import InputError, MissingExtraError
+from fusili_mir.staging import check_output_folder
 
 if TYPE_CHECKING:
     from fusili_export.checkpoints import TrainedModel
@@ -83,12 +84,7 @@ def command(
             f"exporting needs the package {error.name}, which is not installed:"
             f" pip install 'fusili-mir[{extra}]'"
         ) from error
-    if out.exists() and not out.is_dir():
-        raise OutputError(f"{out}: a file stands there, expected a folder or a new name")
-    if not force and out.is_dir() and any(out.iterdir()):
-        raise OutputError(
-            f"{out}: the folder is not empty; choose another one, or add --force to replace files"
-        )
+    check_output_folder(out, force)
     trained = load_trained(checkpoint, None if heads == "auto" else heads)
     if name:
         trained = replace(trained, name=name)

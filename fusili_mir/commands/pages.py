@@ -10,6 +10,7 @@ import click
 from fusili_mir.engraving import Breaks, EngravingOptions, MusicFont
 from fusili_mir.page_files import save_pages
 from fusili_mir.pages import Pages, open_pages
+from fusili_mir.staging import check_output_folder
 
 __all__ = ["command"]
 
@@ -37,13 +38,25 @@ def command(score: Path, out: Path, force: bool, dpi: float | None, **engraving:
     """
     width_mm, height_mm = engraving.pop("page_size_mm")
     options = EngravingOptions(page_width_mm=width_mm, page_height_mm=height_mm, dpi=dpi, **engraving)
+    check_output_folder(out, force)
     pages = open_pages(score, options, dpi or 200.0, progress=True)
     save_pages(pages, out, force, progress=True)
     click.echo(f"{_summary(pages)} -> {out}")
 
 
 def _summary(pages: Pages) -> str:
-    counts = [(len(pages.images), "page"), (len(pages.systems), "system"), (len(pages.staves), "stave")]
+    counts = [
+        (len(pages.images), "page", "pages"),
+        (len(pages.systems), "system", "systems"),
+        (len(pages.staves), "staff", "staves"),
+    ]
     if pages.score is not None:
-        counts += [(len(pages.measures), "measure"), (len(pages.notes), "note head")]
-    return ", ".join(f"{number} {noun}{'' if number == 1 else 's'}" for number, noun in counts)
+        counts += [
+            (len(pages.measures), "measure", "measures"),
+            (len(pages.notes), "note head", "note heads"),
+        ]
+    summary = ", ".join(f"{number} {one if number == 1 else many}" for number, one, many in counts)
+    empty = sorted(set(range(len(pages.images))) - set(pages.systems["page"].tolist()))
+    if empty:
+        summary += f" (no music found on page {', '.join(str(page + 1) for page in empty)})"
+    return summary

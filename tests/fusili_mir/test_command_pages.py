@@ -24,7 +24,7 @@ def test_a_symbolic_score_becomes_images_overlays_and_boxes(tmp_path: Path, caps
     (tmp_path / "voltas.musicxml").write_text(VOLTAS)
     out = tmp_path / "out"
     assert run("pages", tmp_path / "voltas.musicxml", "-o", out, "--page-size-mm", "120", "80") == 0
-    assert capsys.readouterr().out == f"1 page, 1 system, 1 stave, 4 measures, 6 note heads -> {out}\n"
+    assert capsys.readouterr().out == f"1 page, 1 system, 1 staff, 4 measures, 6 note heads -> {out}\n"
     assert sorted(file.name for file in out.iterdir()) == ["overlay-001.png", "page-001.png", "pages.json"]
     content = json.loads((out / "pages.json").read_text())
     assert content["format"] == 1
@@ -100,3 +100,19 @@ def test_help_lists_the_commands_without_importing_them() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert "pages" in done.stdout
+
+
+def test_pages_without_music_are_named(tmp_path: Path, capsys) -> None:
+    (tmp_path / "piano.musicxml").write_text(piano(8))
+    run("pages", tmp_path / "piano.musicxml", "-o", tmp_path / "book")
+    (tmp_path / "book" / "overlay-001.png").unlink()
+    Image.new("L", (400, 400), 255).save(tmp_path / "book" / "page-002.png")
+    capsys.readouterr()
+    assert run("pages", tmp_path / "book", "-o", tmp_path / "out") == 0
+    assert capsys.readouterr().out.startswith("2 pages, 1 system, 2 staves (no music found on page 2) -> ")
+
+
+def test_a_name_that_no_file_can_have_is_one_line(tmp_path: Path, capsys) -> None:
+    (tmp_path / "piano.musicxml").write_text(piano(2))
+    assert run("pages", tmp_path / "piano.musicxml", "-o", tmp_path / ("q" * 300)) == 1
+    assert "cannot be written (File name too long)" in capsys.readouterr().err

@@ -7,6 +7,7 @@ import pytest
 from example_scores import measure, note, score, song
 
 from fusili_mir.merging import merge_score
+from fusili_mir.unfolding import unfold_score
 
 
 def load(xml: str) -> pt.score.Score:
@@ -71,3 +72,24 @@ def test_ties_hold_within_the_merged_part() -> None:
     plain = [measure(note("E4", "half"), 1, first=True), measure(note("F4", "half"), 2)]
     notes = merge_score(load(score(tied, plain))).note_array()
     assert notes["duration_beat"][notes["pitch"] == 72].tolist() == [pytest.approx(4)]
+
+
+def test_slurs_that_a_repeat_cuts_do_not_keep_parts_from_being_merged() -> None:
+    slur = "<notations><slur type='{}' number='1'/></notations></note>"
+    start, stop = (
+        note(pitch).replace("</note>", slur.format(kind)) for pitch, kind in (("C5", "start"), ("D5", "stop"))
+    )
+    begin = "<barline location='left'><repeat direction='forward'/></barline>"
+    end = "<barline location='right'><repeat direction='backward'/></barline>"
+    bars = [
+        measure(note("E5") + start, 1, first=True),
+        measure(begin + stop + note("F5") + end, 2),
+        measure(note("G5") + note("A5"), 3),
+    ]
+    two = load(score(bars, bars))
+    for index, part in enumerate(two.parts):
+        for number, one in enumerate(part.notes):
+            one.id = f"p{index}n{number}"
+    for unfold in ("maximal", "minimal"):
+        merged = merge_score(unfold_score(two, unfold).score)
+        assert len(merged.note_array()) == {"maximal": 16, "minimal": 12}[unfold]

@@ -196,3 +196,29 @@ def test_missing_files_and_folders_without_images_are_named(tmp_path: Path) -> N
         find_page_sources([])
     with pytest.raises(InputError, match="dpi is 5, expected 20 to 1200"):
         find_page_sources(tmp_path, dpi=5)
+
+
+def test_a_torn_tiff_is_refused(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    pages = [Image.fromarray(rng.integers(0, 255, (200, 200), np.uint8)) for _ in range(3)]
+    pages[0].save(tmp_path / "torn.tif", save_all=True, append_images=pages[1:])
+    data = (tmp_path / "torn.tif").read_bytes()
+    for share in (0.3, 0.5, 0.9):
+        path = save(tmp_path, "torn.tif", data[: int(share * len(data))])
+        with pytest.raises(InputError, match=r"a damaged image|not a score"):
+            [source.read() for source in find_page_sources(path)]
+
+
+def test_white_notes_on_black_paper_become_black_on_white(tmp_path: Path) -> None:
+    negative = np.zeros((40, 60), np.uint8)
+    negative[20] = 255
+    Image.fromarray(negative).save(tmp_path / "film.png")
+    image = ImagePage(tmp_path / "film.png").read()
+    assert (image[20] == 0).all()
+    assert (image[:20] == 255).all()
+
+
+def test_hidden_files_of_a_folder_are_left_out(tmp_path: Path) -> None:
+    ramp().save(tmp_path / "page-1.png")
+    (tmp_path / "._page-1.png").write_bytes(b"resource fork")
+    assert [source.filename.name for source in find_page_sources(tmp_path)] == ["page-1.png"]

@@ -69,3 +69,10 @@ def test_one_repeat_may_be_taken_and_another_left(tmp_path: Path, encoder: Encod
     assert sorted(orders) == [[0, 1, 0, 1, 2, 3], [0, 1, 0, 1, 2, 3, 2, 3], [0, 1, 2, 3], [0, 1, 2, 3, 2, 3]]
     for order, way in zip(orders, range(4), strict=True):
         assert choose(pages, encoder, way).played.measures["measure"].tolist() == order
+
+
+def test_a_score_whose_repeats_contradict_each_other_is_taken_as_notated(
+    tmp_path: Path, encoder: Encoder
+) -> None:
+    before, _, after = VOLTAS.rpartition("<duration>4</duration>")  # the second ending has no length now
+    assert choose(engraved(tmp_path, before + after), encoder, "none").played.unfold == "none"

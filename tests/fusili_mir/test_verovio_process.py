@@ -1,7 +1,10 @@
 from __future__ import annotations
 
+import json
 import os
 import signal
+import subprocess
+import sys
 
 import pytest
 from example_scores import melody
@@ -48,3 +51,12 @@ def test_options_of_one_score_do_not_reach_the_next() -> None:
     plain = render_svgs("a", melody(4), "xml", {"xmlIdSeed": 1})
     render_svgs("b", melody(4), "xml", {"xmlIdSeed": 1, "font": "Petaluma", "pageWidth": 500})
     assert render_svgs("c", melody(4), "xml", {"xmlIdSeed": 1}) == plain
+
+
+def test_a_worker_ends_by_itself_when_whoever_asked_is_gone() -> None:
+    request = {"input_from": "xml", "options": {}, "data": melody(3000), "time_limit_sec": 0.2}
+    worker = subprocess.Popen(
+        [sys.executable, "-m", "fusili_mir.verovio_worker"], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    worker.communicate((json.dumps(request) + "\n").encode(), timeout=60)
+    assert worker.returncode == -signal.SIGALRM
