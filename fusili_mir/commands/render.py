@@ -7,9 +7,16 @@ from typing import Any
 
 import click
 
-from fusili_mir.errors import MissingExtraError
+from fusili_mir.errors import InputError, MissingExtraError
 
 __all__ = ["command"]
+
+
+def _n_jobs(text: str) -> int:
+    number = int(text)
+    if number == 0:
+        raise click.BadParameter("0 processes; expected a number of them, or -1 for one a core")
+    return number
 
 
 @click.command(name="render")
@@ -28,7 +35,7 @@ __all__ = ["command"]
 @click.option("--split-column", default="split", show_default=True, help="Column that says it.")
 @click.option("--files", "pattern", help="Use only files that match, such as '*/lieder/*'.")
 @click.option("--limit", type=click.IntRange(min=1), help="Use at most so many pieces.")
-@click.option("--jobs", type=int, default=-1, show_default=True, help="Processes; -1: one a core.")
+@click.option("--jobs", type=_n_jobs, default="-1", show_default=True, help="Processes; -1: one a core.")
 @click.option("--backend", help="A joblib backend: loky, dask, ray, ...")
 @click.option(
     "--backend-option", "backend_options", multiple=True, metavar="NAME=VALUE", help="For the backend."
@@ -68,7 +75,13 @@ def command(
     options = dict(_name_and_value(option) for option in backend_options)
     manifest = render_corpus(pieces, out, chosen, jobs, backend, options, progress=True)
     click.echo(_summary(manifest, out))
-    if contact_sheet and manifest["segments"]:
+    if manifest["broken"]:
+        click.echo(
+            f"{len(manifest['broken'])} of the pieces could not be rendered; {out / 'manifest.json'} says why"
+        )
+    if not manifest["segments"]:
+        raise InputError(f"{out}: not one segment could be rendered; see its manifest.json")
+    if contact_sheet:
         from fusili_training.contact_sheet import save_contact_sheet
 
         split = next(name for name, counts in manifest["splits"].items() if counts["segments"])

@@ -55,3 +55,20 @@ def test_mistakes_are_one_line(
     assert message in complaint
     assert complaint.count("\n") == 0
     assert not (tmp_path / "data").exists()
+
+
+def test_no_processes_at_all_is_wrong_usage(tmp_path: Path) -> None:
+    assert _run("render", tmp_path, "-o", tmp_path / "out", "--jobs", "0") == 2
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_corpus_of_broken_scores_alone_is_an_error(
+    tmp_path: Path, recipe_file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "scores").mkdir()
+    (tmp_path / "scores" / "cut.musicxml").write_text("<score-partwise>")
+    options = ["--recipe", recipe_file, "--jobs", 1]
+    assert _run("render", tmp_path / "scores", "-o", tmp_path / "out", *options) == 1
+    captured = capsys.readouterr()
+    assert "1 of the pieces could not be rendered" in captured.out
+    assert "not one segment could be rendered" in captured.err

@@ -39,7 +39,9 @@ def follow_performance(score: SoundingScore, performed: PerformedArray) -> Human
     row_of = {str(note_id): row for row, note_id in enumerate(performed["id"]) if note_id}
     kept = np.array([str(note_id) in row_of for note_id in score.notes["id"]], dtype=bool)
     if not kept.any():
-        raise InputError("none of the notes of the score was played; is the performance one of another piece?")
+        raise InputError(
+            "none of the notes of the score was played; is the performance one of another piece?"
+        )
     notes = score.notes[kept]
     played = performed[[row_of[str(note_id)] for note_id in notes["id"]]]
     clock = read_score_clock(notes, played)

@@ -113,7 +113,9 @@ def _plan_shards(pieces: Sequence[CorpusPiece], pieces_per_shard: int) -> list[_
 
 def _settings(pieces: Sequence[CorpusPiece], recipe: RenderRecipe) -> dict[str, Any]:
     """Return all that decides what comes out."""
-    listing = [[p.id, p.licence, p.split, p.performance is not None] for p in sorted(pieces, key=lambda p: p.id)]
+    listing = [
+        [p.id, p.licence, p.split, p.performance is not None] for p in sorted(pieces, key=lambda p: p.id)
+    ]
     return {
         "format": FORMAT,
         "made_by": f"fusili-mir {__version__}",

@@ -46,7 +46,8 @@ class TrainingData:
 
         They are made as in training, but never augmented, and smaller where the pairs do not fill a batch.
         """
-        if not self.folder.manifest["splits"].get("valid", {}).get("shards"):
+        split = self.folder.manifest["splits"].get("valid", {})
+        if not split.get("shards") or split.get("segments") == 0:  # all its pieces may have been broken
             return None
         folder = ShardFolder(self.folder.url, "valid")
         unit = 2 * ranks.n_ranks
