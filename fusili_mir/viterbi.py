@@ -53,9 +53,9 @@ class PathCosts:
         For each stop that is passed without a frame of its own.
     filler : float
         For entering the filler.
-    left_out, margin : float
+    left_out, cut_off, margin : float
         For beginning after the first stop, and for ending before the last one: so much for each stop that is
-        left out, and so much at most.
+        left out, and so much at most. Ending early has to be cheaper than rushing through the rest.
     jump : float, optional
         For going on at any other stop, backwards or forwards; without it, that is impossible. Only for blocks
         that hold all stops.
@@ -65,6 +65,7 @@ class PathCosts:
     skip: float = 1.0
     filler: float = 10.0
     left_out: float = 5.0
+    cut_off: float = 1.0
     margin: float = 40.0
     jump: float | None = None
 
@@ -189,9 +190,10 @@ def _top(entry: _Entry | None) -> float:
 
 
 def _margin(stops: slice, free: int, costs: PathCosts) -> Float32:
-    """Return what it costs to begin or end at each of some stops; one of the course is free."""
+    """Return what it costs to begin (the first stop is free) or end (the last one is) at each of some stops."""
     distance = np.abs(np.arange(stops.start, stops.stop) - free)
-    return np.asarray(np.minimum(costs.left_out * distance, costs.margin), dtype=np.float32)
+    each = costs.left_out if free == 0 else costs.cut_off
+    return np.asarray(np.minimum(each * distance, costs.margin), dtype=np.float32)
 
 
 def _fill(emission: Float32, entry: _Entry | None, block: Block, n_stops: int, costs: PathCosts) -> _Table:

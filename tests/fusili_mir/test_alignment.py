@@ -242,3 +242,14 @@ def test_unfold_and_jumps_are_refused_where_they_make_no_sense(tmp_path: Path, e
         align_recording(pages, recording, encoder, unfold="twice")
     with pytest.raises(InputError, match="not read from images"):
         align_recording(as_images(tmp_path, pages), recording, encoder, unfold="maximal")
+
+
+@pytest.mark.parametrize("n_played", [9, 13, 15])
+def test_notes_after_the_end_of_a_short_recording_are_not_rushed_through(
+    tmp_path: Path, encoder: Encoder, n_played: int
+) -> None:
+    pages = engraved(tmp_path, melody(8))  # 16 notes, the same four again and again
+    performed = perform(play_pages(pages))[:n_played]
+    alignment = align_recording(pages, record(performed), encoder)
+    assert np.isfinite(alignment.notes["onset_sec"]).tolist() == [True] * n_played + [False] * (16 - n_played)
+    assert alignment.notes["onset_sec"][:n_played] == pytest.approx(performed["onset_sec"], abs=FRAME_SEC)

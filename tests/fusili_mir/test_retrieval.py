@@ -72,5 +72,5 @@ def test_a_second_outside_the_recording_is_refused(alignment: Alignment) -> None
 
 
 def test_a_page_that_does_not_exist_is_refused(alignment: Alignment) -> None:
-    with pytest.raises(InputError, match="page 3 has no music, or does not exist"):
+    with pytest.raises(InputError, match="page 4 of 1 has no music, or does not exist"):
         point_at_spot(alignment, 3, 10.0, 10.0)

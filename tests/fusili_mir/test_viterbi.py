@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from fusili_mir.viterbi import Block, DecodedPath, PathCosts, best_path, best_score, whole_blocks
 
 Float32 = npt.NDArray[np.float32]
-COSTS = PathCosts(max_step=2, skip=0.5, filler=3.0, left_out=4.0, margin=6.0)
+COSTS = PathCosts(max_step=2, skip=0.5, filler=3.0, left_out=4.0, cut_off=1.5, margin=6.0)
 
 
 def step_cost(source: int, target: int, costs: PathCosts) -> float:
@@ -27,8 +27,9 @@ def step_cost(source: int, target: int, costs: PathCosts) -> float:
 
 def slow_best_score(scores: Float32, costs: PathCosts) -> float:
     n_frames, n_stops = scores.shape
-    margin = np.array([min(costs.left_out * p, costs.margin) for p in range(n_stops)])
-    music, filler = scores[0] - margin, -margin
+    begin = np.array([min(costs.left_out * p, costs.margin) for p in range(n_stops)])
+    end = np.array([min(costs.cut_off * p, costs.margin) for p in reversed(range(n_stops))])
+    music, filler = scores[0] - begin, -begin
     for frame in range(1, n_frames):
         either = np.maximum(music, filler)
         music, filler = (
@@ -40,14 +41,14 @@ def slow_best_score(scores: Float32, costs: PathCosts) -> float:
             ),
             np.maximum(filler, music - costs.filler),
         )
-    return float((np.maximum(music, filler) - margin[::-1]).max())
+    return float((np.maximum(music, filler) - end).max())
 
 
 def score_of(path: DecodedPath, scores: Float32, costs: PathCosts) -> float:
     """Add up what a path earns and pays."""
     n_stops = scores.shape[1]
-    left_out = (path.stop[0], n_stops - 1 - path.stop[-1])
-    total = -sum(min(costs.left_out * stops, costs.margin) for stops in left_out)
+    total = -min(costs.left_out * path.stop[0], costs.margin)
+    total -= min(costs.cut_off * (n_stops - 1 - path.stop[-1]), costs.margin)
     for frame, (stop, is_filler) in enumerate(zip(path.stop, path.is_filler, strict=True)):
         if frame and is_filler:
             assert path.stop[frame - 1] == stop
