@@ -77,15 +77,13 @@ def command(
     seq2seq: bool,
     **options: Any,
 ) -> None:
-    r"""Measure BUNDLE on DATA: local alignment, retrieval, point-and-retrieve, onset errors.
+    """Measure BUNDLE on DATA: local alignment, retrieval, point-and-retrieve, onset errors.
 
     DATA is a folder of shards (fusili-mir render), a folder of MSMD pieces, a CSV table with image_filename and
     audio_filename (YTSV, PDMX), or, for onsets, one with score_filename, audio_filename and match_filename.
 
-    \b
-    fusili-mir evaluate BUNDLE DATA
-    fusili-mir evaluate --matrix FILES... DATA
-    fusili-mir evaluate --reproduce table1 RUNS_DIR --on msmd=DIR --on pdmx=CSV
+    With --matrix FILES... the similarity matrices of any other system are scored on DATA; --reproduce table1
+    RUNS_DIR (or table2) fills the paper's tables from a folder of bundles, with --on msmd=DIR and the like.
     """
     try:
         from fusili_mir.bundle import load_bundle
