@@ -29,7 +29,7 @@ SCALE = (60, 62, 64, 65, 67, 69, 71, 72, 74, 76)  # MIDI pitches, C4 to E5: one 
 TINY_MODEL = {
     "width": 32,
     "embedding_dim": 16,
-    "stem_channels": (4, 8, 8, 8),
+    "stem_channels": (4, 8, 8),
     "image_dilations": (1,),
     "system_dilations": (1,),
     "audio_dilations": (1, 2),

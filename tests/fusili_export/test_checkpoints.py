@@ -15,7 +15,7 @@ from fusili_training.model import FusiliModel, ModelOptions
 from fusili_training.recipe import DataOptions, LossOptions, Recipe, WeightsOptions
 from fusili_training.weights import RELEASED_KEYS
 
-TINY_SMALL = {"width": 16, "embedding_dim": 8, "stem_channels": (4, 4, 4, 4), "audio_dilations": (1,)}
+TINY_SMALL = {"width": 16, "embedding_dim": 8, "stem_channels": (4, 4, 4), "audio_dilations": (1,)}
 TINY_CLIP_CLAP = {
     "embedding_dim": 16,
     "image_width": 32,

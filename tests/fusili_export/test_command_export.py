@@ -22,7 +22,7 @@ from fusili_training.recipe import DataOptions, Recipe
 TINY = {
     "width": 32,
     "embedding_dim": 16,
-    "stem_channels": (4, 8, 8, 8),
+    "stem_channels": (4, 8, 8),
     "image_dilations": (1,),
     "system_dilations": (1,),
     "audio_dilations": (1,),

@@ -22,7 +22,7 @@ max_scale = 30.0
 [model.backbone_options]
 width = 32
 embedding_dim = 16
-stem_channels = [4, 8, 8, 8]
+stem_channels = [4, 8, 8]
 image_dilations = [1]
 system_dilations = [1]
 audio_dilations = [1, 2]

@@ -37,7 +37,9 @@ def test_boxes_follow_the_turn_of_their_strip() -> None:
 
 
 def test_times_follow_a_change_of_tuning() -> None:
-    limits = Augmentation(image_probability=0, audio=AudioAugmentation(detune_cents=100))
+    limits = Augmentation(
+        image_probability=0, audio_probability=1, audio=AudioAugmentation(detune_cents=100)
+    )
     pair = _pair()
     varied = augment(pair, limits, np.random.default_rng(0))
     stretch = len(varied.waveform) / len(pair.waveform)
@@ -45,6 +47,14 @@ def test_times_follow_a_change_of_tuning() -> None:
     assert varied.truth["onset_sec"].tolist() == pytest.approx([0.5 * stretch, 1.5 * stretch], rel=1e-3)
     assert np.array_equal(varied.image, pair.image)
     assert pair.truth["onset_sec"].tolist() == [0.5, 1.5]  # the pair itself is as it was
+
+
+def test_so_many_recordings_and_images_are_left_alone() -> None:
+    limits = Augmentation(image_probability=0.25, audio_probability=0.75)
+    pair, rng = _pair(), np.random.default_rng(0)
+    varied = [augment(pair, limits, rng) for _ in range(400)]
+    assert np.mean([each.image is not pair.image for each in varied]) == pytest.approx(0.25, abs=0.07)
+    assert np.mean([each.waveform is not pair.waveform for each in varied]) == pytest.approx(0.75, abs=0.07)
 
 
 def test_limits_are_checked() -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -22,7 +23,7 @@ def _entries(n_pieces: int, n_segments: int, mutants: bool = False) -> list[Pair
 @given(
     st.integers(1, 9),
     st.integers(1, 12),
-    st.sampled_from(["random", "same"]),
+    st.sampled_from(["random", "same", "few"]),
     st.sampled_from(["none", "negative", "positive"]),
     st.sampled_from([2, 4, 6]),
     st.integers(0, 3),
@@ -58,6 +59,27 @@ def test_same_piece_batches_have_as_few_pieces_as_can_be() -> None:
         assert len({entries[place].piece for place in batch}) == 1
     random = plan_batches(entries, BatchOptions(8, "random"), 3)
     assert max(len({entries[place].piece for place in batch}) for batch in random) > 3
+
+
+def test_few_pieces_share_a_batch_whose_pairs_are_of_similar_length() -> None:
+    entries = [
+        PairEntry(f"p{piece:02d}.whole.{number}", None, "s.tar", 0, 1000 + piece)
+        for piece in range(64)
+        for number in range(8)
+    ]
+    batches = plan_batches(entries, BatchOptions(8, "few"), 3)
+    sizes = np.array([[entries[place].size for place in batch] for batch in batches])
+    assert {len(set(row)) for row in sizes.tolist()} == {4}
+    assert np.ptp(sizes, axis=1).mean() < 0.4 * np.ptp(sizes)
+    assert not np.array_equal(np.sort(sizes.min(axis=1)), sizes.min(axis=1))
+
+
+def test_mutants_stay_beside_their_originals_among_few_pieces() -> None:
+    entries = _entries(12, 8, mutants=True)
+    for batch in plan_batches(entries, BatchOptions(12, "few", "negative"), 0):
+        assert [entries[place].mutant_of for place in batch[1::2]] == [
+            entries[place].key for place in batch[::2]
+        ]
 
 
 def test_without_mutations_mutants_are_not_used() -> None:

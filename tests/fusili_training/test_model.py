@@ -10,7 +10,7 @@ from fusili_training.losses import ContrastiveLoss
 from fusili_training.model import FusiliModel, ModelOptions
 from fusili_training.scores import choose_local_score
 
-SMALL = {"width": 16, "embedding_dim": 8, "stem_channels": (4, 4, 4, 4)}
+SMALL = {"width": 16, "embedding_dim": 8, "stem_channels": (4, 4, 4)}
 CLIP_CLAP = {
     "embedding_dim": 16,
     "image_width": 32,

@@ -86,13 +86,13 @@ def test_overrides_come_last_and_are_read_as_toml(tmp_path: Path) -> None:
             "loss.alpha=0",
             "data.folder=somewhere/else",
             "training.compile=true",
-            "model.backbone_options.stem_channels=[4, 8, 8, 8]",
+            "model.backbone_options.stem_channels=[4, 8, 8]",
         ],
     )
     assert recipe.loss.alpha == 0
     assert recipe.data.folder == "somewhere/else"
     assert recipe.training.compile is True
-    assert recipe.model.backbone_options == {"stem_channels": (4, 8, 8, 8)}
+    assert recipe.model.backbone_options == {"stem_channels": (4, 8, 8)}
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from fusili_mir.errors import InputError
 from fusili_training.backbones import Backbone, build_backbone
 from fusili_training.backbones.sequence_layers import LeftContext, trailing_mask
 
-TINY = {"width": 24, "embedding_dim": 8, "stem_channels": (4, 6, 8, 8)}
+TINY = {"width": 24, "embedding_dim": 8, "stem_channels": (4, 6, 8)}
 
 
 @pytest.fixture(scope="module")

@@ -155,7 +155,7 @@ def test_missing_weights_are_counted_and_leave_the_model_alone(
 
 
 def test_clip_weights_are_not_for_the_small_backbone(trained: FusiliModel, tmp_path: Path) -> None:
-    small = FusiliModel(ModelOptions("small", {"width": 8, "stem_channels": (2, 2, 2, 2)}))
+    small = FusiliModel(ModelOptions("small", {"width": 8, "stem_channels": (2, 2, 2)}))
     torch.save(renamed(trained, CLIP_KEYS), tmp_path / "clip.pt")
     with pytest.raises(InputError, match="is for the clip-clap backbone"):
         load_clip_weights(small, tmp_path / "clip.pt")

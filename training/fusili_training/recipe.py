@@ -109,7 +109,8 @@ class DataOptions:
     batch_size : int
         Pairs in a batch, all ranks together.
     pieces : str
-        "random": the pairs of a batch come from anywhere. "same": from as few pieces as will fill it.
+        "random": the pairs of a batch come from anywhere. "same": from as few pieces as will fill it. "few":
+        from about four pieces, sorted by length.
     mutations : str
         "none". "negative": each original comes with a mutant that is a candidate only. "positive": mutants
         are pairs of their own.
@@ -121,7 +122,7 @@ class DataOptions:
 
     folder: str = ""
     batch_size: int = 128
-    pieces: Literal["random", "same"] = "random"
+    pieces: Literal["random", "same", "few"] = "random"
     mutations: Literal["none", "negative", "positive"] = "none"
     augment: bool = False
     workers: int = 4

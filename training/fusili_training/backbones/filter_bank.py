@@ -2,8 +2,8 @@
 
 Low bands need long windows to be told apart, high bands short ones to keep onsets sharp: bands below
 `CROSSOVER_HZ` come from windows of some 240 ms, the others from windows of 80 ms. A frame is the middle of its
-windows. Everything is a fixed linear map, a magnitude and a logarithm, so that it exports to ONNX inside the
-graph and is equally fast there.
+windows. Everything is a fixed linear map, a magnitude and a logarithm. In an exported graph the map is a product
+with a matrix, which every runtime does fast; in torch it is a Fourier transform, which does less.
 """
 
 from __future__ import annotations
@@ -81,6 +81,7 @@ class _Spectrum(nn.Module):
 
     cosines: Tensor
     sines: Tensor
+    window: Tensor
     filters: Tensor
 
     def __init__(
@@ -102,7 +103,8 @@ class _Spectrum(nn.Module):
             int((centres_hz[0] - reach_hz[0]) / bin_hz),
             math.ceil((centres_hz[-1] + reach_hz[-1]) / bin_hz),
         )
-        bins_hz = torch.arange(max(1, first), last + 1, dtype=torch.float64) * bin_hz
+        self.bins = slice(max(1, first), last + 1)
+        bins_hz = torch.arange(self.bins.start, self.bins.stop, dtype=torch.float64) * bin_hz
         filters = (1 - (bins_hz[:, None] - centres_hz).abs() / reach_hz).clamp_min(0)  # (bins, bands)
 
         # Samples lie at +-1/2, +-3/2, ... around the middle: cosines are even there and sines are odd, so that
@@ -114,6 +116,7 @@ class _Spectrum(nn.Module):
         for name, values in (
             ("cosines", gain * window[:, None] * phases.cos()),
             ("sines", gain * window[:, None] * phases.sin()),
+            ("window", gain * torch.cat([window.flip(0), window])),
             ("filters", filters),
         ):
             self.register_buffer(name, values.float(), persistent=False)
@@ -125,9 +128,16 @@ class _Spectrum(nn.Module):
         padded = functional.pad(waveforms[:, : n_frames * hop], (margin, margin))
         hops = padded.reshape(batch, n_frames + self.n_hops - 1, hop)
         windows = torch.cat([hops[:, shift : shift + n_frames] for shift in range(self.n_hops)], dim=2)
-        half = self.n_hops * hop // 2
+        power = self._power_by_products(windows) if torch.compiler.is_exporting() else self._power(windows)
+        # The small number keeps the root away from 0, where it has no gradient.
+        return (power + 1e-12).sqrt() @ self.filters
+
+    def _power(self, windows: Tensor) -> Tensor:
+        bins = torch.fft.rfft(windows * self.window)[:, :, self.bins]
+        return bins.real.square() + bins.imag.square()
+
+    def _power_by_products(self, windows: Tensor) -> Tensor:
+        half = windows.shape[2] // 2
         after, before = windows[:, :, half:], windows[:, :, :half].flip(2)
         real, imaginary = (after + before) @ self.cosines, (after - before) @ self.sines
-        # The small number keeps the root away from 0, where it has no gradient.
-        amplitudes = (real.square() + imaginary.square() + 1e-12).sqrt()
-        return amplitudes @ self.filters
+        return real.square() + imaginary.square()

@@ -45,7 +45,7 @@ class SmallOptions:
     embedding_dim : int
         d of the global embeddings.
     stem_channels : tuple of int
-        Channels of the four convolutions that reduce a strip to columns.
+        Channels of the three convolutions that reduce a strip to columns.
     staff_space_px : int
         Distance of the staff lines in a strip.
     strip_spaces : int
@@ -60,7 +60,7 @@ class SmallOptions:
 
     width: int = 192
     embedding_dim: int = 128
-    stem_channels: tuple[int, int, int, int] = (8, 32, 48, 64)
+    stem_channels: tuple[int, int, int] = (32, 32, 48)
     staff_space_px: int = 8
     strip_spaces: int = 16
     sample_rate_hz: int = 16_000
@@ -113,17 +113,16 @@ class StaffTower(ImageTower):
             max_strips=None,
             staff_space_px=options.staff_space_px,
         )
-        first, second, third, fourth = options.stem_channels
+        first, second, third = options.stem_channels
         self.stem = nn.ModuleList(
             [
-                _StemLayer(1, first, kernel_size=4, stride=(2, 2)),
-                _StemLayer(first, second, kernel_size=4, stride=(2, 2)),
+                _StemLayer(1, first, kernel_size=8, stride=(4, 4)),
+                _StemLayer(first, second, kernel_size=3, stride=(2, 1)),
                 _StemLayer(second, third, kernel_size=3, stride=(2, 1)),
-                _StemLayer(third, fourth, kernel_size=3, stride=(2, 1)),
             ]
         )
         rows = options.strip_px // _VERTICAL_STRIDE
-        self.height = nn.Linear(rows * fourth, options.width)  # the row is the pitch: never pooled
+        self.height = nn.Linear(rows * third, options.width)  # the row is the pitch: never pooled
         self.context = LeftContext(options.width)
         self.staff_blocks = nn.ModuleList(
             ConvolutionBlock(options.width, dilation=d) for d in options.image_dilations
@@ -149,10 +148,13 @@ class StaffTower(ImageTower):
 
         valid = mask.to(ink.dtype)[:, :, None]  # (B, columns, 1)
         staff_valid = valid[:, None].expand(-1, n_staves, -1, -1).flatten(0, 1)  # (B * S, columns, 1)
-        columns = self._encode_columns(ink.flatten(0, 1)[:, None], staff_valid)
-        columns = self.context(columns, staff_valid)
-        for block in self.staff_blocks:
-            columns = block(columns, staff_valid)
+        ink = ink.flatten(0, 1)[:, None]
+        if self.training:  # blank staves cost as much as others, and would be part of the batch statistics
+            present = is_staff.flatten()
+            encoded = self._encode_staves(ink[present], staff_valid[present])
+            columns = encoded.new_zeros(len(present), *encoded.shape[1:]).index_put((present,), encoded)
+        else:
+            columns = self._encode_staves(ink, staff_valid)
         staves = columns.reshape(batch, n_staves, n_columns, -1)  # (B, S, columns, width)
         fused = self._fuse_staves(staves, is_staff[:, :, None, None])
         for block in self.system_blocks:
@@ -160,14 +162,14 @@ class StaffTower(ImageTower):
         tokens = self.norm(fused)
         return Tokens(tokens, _masked_mean(tokens, valid), mask=mask)
 
-    def _encode_columns(self, ink: Tensor, valid: Tensor) -> Tensor:
-        """Return columns [shape=(B * S, columns, width)] of ink [shape=(B * S, 1, height, width_px)]."""
-        column_mask = valid[:, None, None, :, 0]
-        features = self.stem[0](ink, column_mask.repeat_interleave(2, dim=3))
-        for layer in self.stem[1:]:
-            features = layer(features, column_mask)
-        encoded: Tensor = self.height(features.permute(0, 3, 2, 1).flatten(2))
-        return encoded
+    def _encode_staves(self, features: Tensor, valid: Tensor) -> Tensor:
+        """Return the columns [shape=(n, columns, width)] of staves, given as ink [shape=(n, 1, height, width_px)]."""
+        for layer in self.stem:
+            features = layer(features, valid[:, None, None, :, 0])
+        columns: Tensor = self.context(self.height(features.permute(0, 3, 2, 1).flatten(2)), valid)
+        for block in self.staff_blocks:
+            columns = block(columns, valid)
+        return columns
 
     def _fuse_staves(self, staves: Tensor, is_staff: Tensor) -> Tensor:
         """Return the columns of a system [shape=(B, columns, width)] from those of its staves."""
@@ -187,11 +189,12 @@ class StaffTower(ImageTower):
 
 
 class _StemLayer(nn.Module):
-    """A convolution that shifts to neither side: even kernels where the stride is 2, odd ones where it is 1."""
+    """A convolution whose kernels are centred on the columns they give."""
 
     def __init__(self, n_in: int, n_out: int, kernel_size: int, stride: tuple[int, int]) -> None:
         super().__init__()
-        self.convolution = nn.Conv2d(n_in, n_out, kernel_size, stride=stride, padding=1, bias=False)
+        padding = (kernel_size - stride[1]) // 2
+        self.convolution = nn.Conv2d(n_in, n_out, kernel_size, stride=stride, padding=padding, bias=False)
         self.norm = nn.BatchNorm2d(n_out)
         self.to(memory_format=torch.channels_last)  # type: ignore[call-overload]  # faster on a CPU
 

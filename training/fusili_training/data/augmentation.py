@@ -26,12 +26,15 @@ class Augmentation:
         Ink, light, blur, noise and compression, 0 to 1, as in `Degradation.draw`.
     rotation_deg : float
         Largest turn: what is left after a page was levelled.
+    audio_probability : float
+        Share of recordings that are changed at all.
     audio : AudioAugmentation
     """
 
-    image_probability: float = 0.8
+    image_probability: float = 0.5
     image_strength: float = 0.6
     rotation_deg: float = 0.15
+    audio_probability: float = 0.6
     audio: AudioAugmentation = field(
         default_factory=lambda: AudioAugmentation(
             detune_cents=30.0, colour_db=4.0, reverb_sec=1.2, lowest_snr_db=12.0, gain_db=8.0
@@ -39,7 +42,12 @@ class Augmentation:
     )
 
     def __post_init__(self) -> None:
-        for name, highest in (("image_probability", 1.0), ("image_strength", 1.0), ("rotation_deg", 3.0)):
+        for name, highest in (
+            ("image_probability", 1.0),
+            ("image_strength", 1.0),
+            ("rotation_deg", 3.0),
+            ("audio_probability", 1.0),
+        ):
             if not 0 <= getattr(self, name) <= highest:
                 raise InputError(f"{name} is {getattr(self, name)}; expected 0 to {highest:g}")
 
@@ -58,12 +66,18 @@ def augment(pair: Pair, limits: Augmentation, rng: np.random.Generator) -> Pair:
     Pair
         Its truth says where the heads went, and when the notes sound now.
     """
-    changed_audio = augment_audio(pair.waveform, pair.sample_rate_hz, limits.audio, rng)
+    changes_audio, changes_image = rng.uniform(size=2) < (limits.audio_probability, limits.image_probability)
+    if changes_audio:
+        pair = _augment_audio(pair, limits, rng)
+    return _augment_image(pair, limits, rng) if changes_image else pair
+
+
+def _augment_audio(pair: Pair, limits: Augmentation, rng: np.random.Generator) -> Pair:
+    changed = augment_audio(pair.waveform, pair.sample_rate_hz, limits.audio, rng)
     truth = pair.truth.copy()
-    truth["onset_sec"] *= changed_audio.time_factor
-    truth["offset_sec"] *= changed_audio.time_factor
-    varied = replace(pair, waveform=changed_audio.samples, truth=truth)
-    return _augment_image(varied, limits, rng) if rng.uniform() < limits.image_probability else varied
+    truth["onset_sec"] *= changed.time_factor
+    truth["offset_sec"] *= changed.time_factor
+    return replace(pair, waveform=changed.samples, truth=truth)
 
 
 def _augment_image(pair: Pair, limits: Augmentation, rng: np.random.Generator) -> Pair:
