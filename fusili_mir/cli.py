@@ -15,6 +15,7 @@ __all__ = ["main"]
 
 _COMMANDS = {
     "align": "Align a recording with a score: which note, and which spot, sounds at which second.",
+    "demo": "Align a song that comes with the package, and say how well that went.",
     "evaluate": "Measure a model by the paper's three tasks, and by its onset errors.",
     "export": "Turn a trained checkpoint into a model bundle, checked against it.",
     "info": "Say what a model bundle is, and what this machine can run it on.",

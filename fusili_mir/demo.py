@@ -1,0 +1,155 @@
+"""The demonstration: the example of the package, aligned from its score, and from its page image alone."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from fusili_mir.aligned import Alignment
+from fusili_mir.alignment import align_recording
+from fusili_mir.alignment_files import check_formats, write_formats
+from fusili_mir.boxes import BoxArray
+from fusili_mir.encoder import Encoder
+from fusili_mir.example import Example
+from fusili_mir.geometry import Float64
+from fusili_mir.pages import open_pages
+from fusili_mir.position_maps import get_position_maps
+from fusili_mir.staging import check_output_folder, staged_folder
+from fusili_mir.time_overlay import draw_times
+
+__all__ = ["Demonstration", "OnsetErrors", "demonstrate", "errors_of_notes", "errors_of_places"]
+
+FROM_SCORE, FROM_IMAGE = "from-score", "from-image"
+
+
+@dataclass(frozen=True, eq=False)
+class OnsetErrors:
+    """How far from the truth notes were placed, (n,) seconds; infinite for notes that were not found."""
+
+    errors_sec: Float64
+
+    @property
+    def median_ms(self) -> float:
+        """The median error in milliseconds."""
+        return 1000 * float(np.median(self.errors_sec))
+
+    def share_within(self, tolerance_ms: float) -> float:
+        """Return the share of notes whose error is at most so large."""
+        return float(np.mean(self.errors_sec <= tolerance_ms / 1000 + 1e-9))
+
+
+@dataclass(frozen=True, eq=False)
+class Demonstration:
+    """One way to align the example.
+
+    Attributes
+    ----------
+    folder : Path
+        With all files.
+    alignment : Alignment
+    errors : OnsetErrors
+        Of every note that is played.
+    elapsed_sec : float
+        From opening the score to the alignment.
+    """
+
+    folder: Path
+    alignment: Alignment
+    errors: OnsetErrors
+    elapsed_sec: float
+
+
+def demonstrate(
+    example: Example, encoder: Encoder, out: str | Path, force: bool = False
+) -> tuple[Demonstration, Demonstration]:
+    """Align the example both ways, and write everything about it.
+
+    Parameters
+    ----------
+    example : Example
+    encoder : Encoder
+    out : str or Path
+        A folder for the two folders `from-score` and `from-image`, each with all formats that apply and a page
+        that shows when its places sound.
+    force : bool
+        Whether files in folders that are not empty may be replaced.
+
+    Returns
+    -------
+    from_score, from_image : Demonstration
+    """
+    out = Path(out)
+    check_output_folder(out, force)
+    from_score = _align(example.score, example, encoder, out / FROM_SCORE)
+    from_image = _align(example.page, example, encoder, out / FROM_IMAGE)
+    with (
+        staged_folder(from_score.folder, force) as score_folder,
+        staged_folder(from_image.folder, force) as image_folder,
+    ):
+        _write(from_score.alignment, score_folder)
+        _write(from_image.alignment, image_folder)
+    return from_score, from_image
+
+
+def errors_of_notes(alignment: Alignment, truth: BoxArray) -> OnsetErrors:
+    """Compare the notes of an alignment with the truth.
+
+    Parameters
+    ----------
+    alignment : Alignment
+        With a symbolic score.
+    truth : np.ndarray of `TRUTH_DTYPE` [shape=(n,)]
+
+    Returns
+    -------
+    OnsetErrors
+        A row of the truth each; where a note is played again, its first time counts.
+    """
+    notes = alignment.notes[::-1]
+    found_sec = dict(zip(notes["notated_id"].tolist(), notes["onset_sec"].tolist(), strict=True))
+    return _errors([found_sec.get(note_id, np.nan) for note_id in truth["id"].tolist()], truth)
+
+
+def errors_of_places(alignment: Alignment, truth: BoxArray) -> OnsetErrors:
+    """Compare when the places of note heads sound with the truth.
+
+    Parameters
+    ----------
+    alignment : Alignment
+        With the page images for which the truth knows the heads.
+    truth : np.ndarray of `TRUTH_DTYPE` [shape=(n,)]
+
+    Returns
+    -------
+    OnsetErrors
+        A row of the truth each.
+    """
+    x, y = truth["x"].copy(), truth["y"].copy()
+    for page, skew in enumerate(alignment.pages.skews):
+        here = truth["page"] == page
+        x[here], y[here] = skew.to_level(x[here], y[here])
+    return _errors(get_position_maps(alignment.frames).position_to_seconds(truth["page"], x, y), truth)
+
+
+def _errors(found_sec: npt.ArrayLike, truth: BoxArray) -> OnsetErrors:
+    errors_sec = np.abs(np.asarray(found_sec, dtype=np.float64) - truth["onset_sec"])
+    return OnsetErrors(np.where(np.isnan(errors_sec), np.inf, errors_sec))
+
+
+def _align(score: Path, example: Example, encoder: Encoder, folder: Path) -> Demonstration:
+    start_sec = time.perf_counter()
+    alignment = align_recording(open_pages(score, progress=True), example.recording, encoder, progress=True)
+    elapsed_sec = time.perf_counter() - start_sec
+    measure = errors_of_places if alignment.played is None else errors_of_notes
+    return Demonstration(folder, alignment, measure(alignment, example.truth), elapsed_sec)
+
+
+def _write(alignment: Alignment, folder: Path) -> None:
+    pages = alignment.pages
+    write_formats(alignment, folder, check_formats((), pages.filename, alignment.played is not None))
+    for page in range(len(pages.images)):
+        draw_times(alignment, page).save(folder / f"overlay-{page + 1:03d}.png")
