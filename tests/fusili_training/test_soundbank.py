@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from fusili_mir.errors import InputError, OutputError
-from fusili_training.soundbank import SoundBank, load_soundbank, save_soundbank
+from fusili_training.soundbank import SoundBank, load_soundbank, save_soundbank, start_at_attack
 
 
 @pytest.fixture
@@ -96,3 +96,25 @@ def test_a_spoilt_bank_is_an_input_error(bank: SoundBank, tmp_path: Path, spoil:
 def test_a_contradictory_bank_is_refused(bank: SoundBank, change: dict[str, object]) -> None:
     with pytest.raises(InputError, match="ramp"):
         replace(bank, **change)
+
+
+def test_what_is_softer_than_a_thirtieth_of_the_peak_before_the_attack_is_cut_but_for_a_millisecond(
+    bank: SoundBank,
+) -> None:
+    length = np.full((2, 88), 100)
+    sound = np.concatenate([np.full(40, 300), np.full(60, 10_000)]).astype(
+        np.int16
+    )  # -30.5 dB, then the peak
+    late = replace(
+        bank, samples=np.tile(sound, 176), start=np.arange(176).reshape(2, 88) * 100, length=length
+    )
+    started = start_at_attack(late)
+    assert started.sample(1, 60).tolist() == [300] * 8 + [10_000] * 60  # 8 samples are 1 ms
+    assert start_at_attack(started).start.tolist() == started.start.tolist()
+
+
+def test_a_loop_is_not_cut_into(bank: SoundBank) -> None:
+    sound = np.concatenate([np.zeros(90), np.full(10, 10_000)]).astype(np.int16)
+    place = {"start": np.arange(176).reshape(2, 88) * 100, "length": np.full((2, 88), 100)}
+    looped = replace(bank, samples=np.tile(sound, 176), loop_length=60, **place)
+    assert set(start_at_attack(looped).length.ravel().tolist()) == {60}

@@ -94,3 +94,14 @@ def test_without_fluidsynth_the_message_brings_the_install_line(
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(MissingExtraError, match="apt-get install"):
         play_notes(Soundfont("x", tmp_path / "x.sf2", "unknown"), 0, [NoteRequest(60, 80, 0.2, 0.2)])
+
+
+def test_a_folder_of_samples_is_found_by_its_name_where_there_is_no_soundfont(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "salamander").mkdir()
+    monkeypatch.setenv("FUSILI_SOUNDFONTS", str(tmp_path))
+    monkeypatch.setattr(soundfonts, "_FOLDERS", ())
+    found = find_soundfont("salamander")
+    assert found == Soundfont("salamander", tmp_path / "salamander", "CC-BY-3.0")
+    assert found.is_sample_folder

@@ -131,7 +131,8 @@ class AudioOptions:
     lead_sec : float
         The most that a clip begins before its first note and goes on after its last measure.
     soundfonts : tuple of str
-        Names as in `fusili_training.soundfonts`; one is drawn for each piece.
+        Names as in `fusili_training.soundfonts`; one is drawn for each piece. A folder of samples plays all
+        parts, whatever the programs and velocities are.
     keyboard_programs, other_programs : tuple of int
         General MIDI programs for parts of several staves and of one; one is drawn for each part.
     velocities : tuple of int

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import functools
+import hashlib
 import os
 from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
 
-from fusili_training.baking import cached_soundbank
+from fusili_training.baking import bake_sample_folder, cached_soundbank
 from fusili_training.render_recipe import AudioOptions
-from fusili_training.soundbank import SoundBank
-from fusili_training.soundfonts import find_soundfont
+from fusili_training.soundbank import SoundBank, load_soundbank, save_soundbank, start_at_attack
+from fusili_training.soundfonts import Soundfont, find_soundfont
 from fusili_training.sounding_score import SoundingScore
 
 __all__ = ["bake_banks", "bank_folder", "draw_banks"]
@@ -63,4 +64,19 @@ def _bank(soundfont: str, program: int, options: AudioOptions) -> SoundBank:
 def _opened_bank(
     soundfont: str, program: int, sample_rate_hz: int, velocities: tuple[int, ...], folder: Path
 ) -> SoundBank:
-    return cached_soundbank(find_soundfont(soundfont), program, sample_rate_hz, folder, velocities)
+    font = find_soundfont(soundfont)
+    if font.is_sample_folder:
+        return _cached_sample_folder(font, sample_rate_hz, folder)
+    return cached_soundbank(font, program, sample_rate_hz, folder, velocities)
+
+
+def _cached_sample_folder(samples: Soundfont, sample_rate_hz: int, folder: Path) -> SoundBank:
+    """Return the bank of a folder of single-note recordings, baking it the first time."""
+    recordings = sorted(path for path in samples.path.rglob("*") if path.is_file())
+    listing = [(path.relative_to(samples.path).as_posix(), path.stat().st_size) for path in recordings]
+    digest = hashlib.sha256(repr(listing).encode()).hexdigest()[:8]
+    place = folder / f"{samples.name}-samples-{sample_rate_hz}hz-{digest}"
+    if not place.exists():
+        bank = bake_sample_folder(samples.path, sample_rate_hz, samples.name, samples.licence)
+        save_soundbank(start_at_attack(bank), place)
+    return load_soundbank(place)

@@ -10,7 +10,7 @@ import json
 import os
 import shutil
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -18,13 +18,23 @@ import numpy.typing as npt
 
 from fusili_mir.errors import InputError, OutputError
 
-__all__ = ["HIGHEST_PITCH", "LOWEST_PITCH", "N_PITCHES", "SoundBank", "load_soundbank", "save_soundbank"]
+__all__ = [
+    "HIGHEST_PITCH",
+    "LOWEST_PITCH",
+    "N_PITCHES",
+    "SoundBank",
+    "load_soundbank",
+    "save_soundbank",
+    "start_at_attack",
+]
 
 LOWEST_PITCH, HIGHEST_PITCH = 21, 108  # the keys of a piano
 N_PITCHES = HIGHEST_PITCH - LOWEST_PITCH + 1
 
 _FORMAT = "fusili-mir sound bank 1"
 _META, _SAMPLES = "bank.json", "samples.npy"
+_ATTACK_DB = -30.0  # below the peak: what is softer is the action of the instrument
+_BEFORE_ATTACK_SEC = 0.001
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,6 +108,23 @@ class SoundBank:
         key = pitch - LOWEST_PITCH
         start = self.start[layer, key]
         return self.samples[start : start + self.length[layer, key]]
+
+
+def start_at_attack(bank: SoundBank) -> SoundBank:
+    """Cut what is heard before the tone, such as a key that goes down.
+
+    Recordings of single notes start with up to 30 ms of it, and what is synthesised from them would be late by as
+    much. Soundfonts start with the tone.
+    """
+    start, length = bank.start.copy(), bank.length.copy()
+    lead = round(_BEFORE_ATTACK_SEC * bank.sample_rate_hz)
+    for place in np.ndindex(*start.shape):
+        sound = np.abs(bank.samples[start[place] : start[place] + length[place]].astype(np.int32))
+        attack = int(np.argmax(sound >= sound.max() * 10 ** (_ATTACK_DB / 20)))
+        cut = min(max(attack - lead, 0), int(length[place]) - max(bank.loop_length, 1))
+        start[place] += cut
+        length[place] -= cut
+    return replace(bank, start=start, length=length)
 
 
 def save_soundbank(bank: SoundBank, folder: str | os.PathLike[str]) -> None:

@@ -1,4 +1,4 @@
-"""Finding soundfonts, and playing single notes of them through fluidsynth.
+"""Finding soundfonts and folders of samples, and playing single notes of them through fluidsynth.
 
 The synthesiser is the `fluidsynth` program, called as a process of its own; the Python binding is not used
 (with it installed, importing partitura tries to download a soundfont).
@@ -12,6 +12,15 @@ On Debian and Ubuntu one line brings the least that is needed (6 MB of samples):
 | timgm6mb-soundfont | TimGM6mb | GPL-2 |
 | musescore-general-soundfont-small | MuseScore_General_Lite | MIT |
 | fluid-soundfont-gm | FluidR3_GM | MIT |
+
+A folder of single-note recordings stands for a soundfont of one instrument. A concert grand that no model of ours
+is trained on (Salamander Grand Piano V3 by Alexander Holm, CC BY 3.0), for ``FUSILI_SOUNDFONTS=samples``::
+
+    for layer in 4 8 12; do
+        npm pack @audio-samples/piano-velocity$layer
+        mkdir -p samples/salamander/$layer
+        tar -xf audio-samples-piano-velocity$layer-*.tgz -C samples/salamander/$layer
+    done
 """
 
 from __future__ import annotations
@@ -49,6 +58,7 @@ _LICENCES = {
     "MuseScore_General_Lite": "MIT",
     "MuseScore_General": "MIT",
     "FluidR3_GM": "MIT",
+    "salamander": "CC-BY-3.0",
 }
 _FOLDERS = (
     "/usr/share/sounds/sf2",
@@ -63,11 +73,16 @@ _TIME_LIMIT_SEC = 600
 
 @dataclass(frozen=True)
 class Soundfont:
-    """A soundfont file on this machine."""
+    """A soundfont file on this machine, or a folder of single-note recordings in its place."""
 
     name: str
     path: Path
-    licence: str  # "unknown" for a file that is not in the table of this module
+    licence: str  # "unknown" for one that is not in the table of this module
+
+    @property
+    def is_sample_folder(self) -> bool:
+        """Whether it is a folder: one instrument, whatever the program."""
+        return self.path.is_dir()
 
 
 @dataclass(frozen=True)
@@ -81,7 +96,7 @@ class NoteRequest:
 
 
 def find_soundfonts() -> list[Soundfont]:
-    """List the soundfonts of this machine, by name.
+    """List the soundfont files of this machine, by name.
 
     Looked for in the folders where distributions put them and in those of the environment variable
     ``FUSILI_SOUNDFONTS``, which come first.
@@ -91,7 +106,7 @@ def find_soundfonts() -> list[Soundfont]:
     list of Soundfont
         Never empty: without a soundfont the error says how to install one.
     """
-    own = [folder for folder in os.environ.get(_FOLDERS_VARIABLE, "").split(os.pathsep) if folder]
+    own = _own_folders()
     found: dict[str, Soundfont] = {}
     for folder in [*own, *_FOLDERS]:
         for path in sorted(Path(folder).glob("*.sf[23]")):
@@ -109,12 +124,22 @@ def find_soundfonts() -> list[Soundfont]:
 
 
 def find_soundfont(name: str) -> Soundfont:
-    """Return the soundfont with this name (the file name without its ending)."""
+    """Return the soundfont with this name: a folder of samples, or the name of a file without its ending."""
+    for folder in [*_own_folders(), *_FOLDERS]:
+        if (Path(folder) / name).is_dir():
+            return Soundfont(name, Path(folder, name).resolve(), _LICENCES.get(name, "unknown"))
     fonts = find_soundfonts()
     for font in fonts:
         if font.name == name:
             return font
-    raise InputError(f"no soundfont {name!r} on this machine; found {', '.join(font.name for font in fonts)}")
+    raise InputError(
+        f"no soundfont {name!r} on this machine; found {', '.join(font.name for font in fonts)}. Folders of "
+        f"soundfonts or samples are named in {_FOLDERS_VARIABLE}"
+    )
+
+
+def _own_folders() -> list[str]:
+    return [folder for folder in os.environ.get(_FOLDERS_VARIABLE, "").split(os.pathsep) if folder]
 
 
 def play_notes(
