@@ -40,6 +40,7 @@ from fusili_mir.pages import Pages, load_pages, render_pages
 from fusili_mir.performance import NoteAlignment
 from fusili_mir.recording import Recording
 from fusili_mir.similarity import CourseSimilarity
+from fusili_mir.sounding_places import sounding_places
 from fusili_mir.unfolding_choice import choose_unfolding
 
 __all__ = [
@@ -246,7 +247,8 @@ def _align_columns(
         columns = played_columns(RoughSearch(similarity, scale, options))
         similarity = along(reading_course(score.axis, columns))
     path = decode_path(similarity, audio.grid.frame_sec, scale, options)
-    frames = frames_of_columns(path, similarity.course, score.axis, audio.grid)
+    places = sounding_places(path, similarity, scale, audio.grid)
+    frames = frames_of_columns(path, places, similarity.course, score.axis, audio.grid)
     notes, measures = np.empty(0, ALIGNED_NOTE_DTYPE), np.empty(0, ALIGNED_MEASURE_DTYPE)
     return Alignment(pages, audio.grid, frames, notes, measures, None, score.axis, path, similarity)
 

@@ -34,11 +34,14 @@ class Course:
     start : np.ndarray of float [shape=(P + 1,)]
         When each stop begins in the score, and, at the end, when the last one ends: beats, or columns where
         only images are known. Never falls.
+    of_columns : bool
+        Whether every column is a stop, for want of knowing where something begins.
     """
 
     columns: Int64
     first: Int64
     start: Float64
+    of_columns: bool = False
 
     def __post_init__(self) -> None:
         if len(self.first) < 2 or len(self.start) != len(self.first):
@@ -71,7 +74,7 @@ def reading_course(axis: ScoreAxis, columns: Int64 | None = None) -> Course:
     """
     columns = np.arange(len(axis)) if columns is None else columns
     steps = np.arange(len(columns) + 1)
-    return Course(columns.astype(np.int64), steps.astype(np.int64), steps.astype(np.float64))
+    return Course(columns.astype(np.int64), steps.astype(np.int64), steps.astype(np.float64), of_columns=True)
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ from fusili_mir.decoding import WarpingPath
 from fusili_mir.geometry import Float64, FrameGrid
 from fusili_mir.played import PlayedScore
 from fusili_mir.score_axis import ScoreAxis
+from fusili_mir.sounding_places import SoundingPlaces
 from fusili_mir.tempo_map import TempoMap
 
 __all__ = ["FRAME_DTYPE", "frames_of_columns", "frames_of_notes"]
@@ -35,12 +36,16 @@ FRAME_DTYPE = np.dtype(_FIELDS)
 and how sure the place is; confidence is 0 where something else than the score is heard."""
 
 
-def frames_of_columns(path: WarpingPath, course: Course, axis: ScoreAxis, grid: FrameGrid) -> BoxArray:
-    """Place each frame in the middle of its column, where only images are known.
+def frames_of_columns(
+    path: WarpingPath, places: SoundingPlaces, course: Course, axis: ScoreAxis, grid: FrameGrid
+) -> BoxArray:
+    """Place each frame between the places that begin around it, where only images are known.
 
     Parameters
     ----------
     path : WarpingPath
+    places : SoundingPlaces
+        Of that path.
     course : Course
         With one column a stop.
     axis : ScoreAxis
@@ -50,10 +55,13 @@ def frames_of_columns(path: WarpingPath, course: Course, axis: ScoreAxis, grid: 
     -------
     np.ndarray of `FRAME_DTYPE` [shape=(M,)]
     """
-    column = course.columns[course.first[path.stop]]
-    page, x, y = axis.centre(column)
+    position = places.position(grid.centre(np.arange(len(grid))))
+    stop = np.minimum(position.astype(np.int64), len(course) - 1)
+    column = axis.columns[course.columns[course.first[stop]]]
     frames = _frames(path, grid)
-    frames["page"], frames["system"], frames["x"], frames["y"] = page, axis.columns["system"][column], x, y
+    frames["page"], frames["system"] = column["page"], column["system"]
+    frames["x"] = column["x0"] + (position - stop) * (column["x1"] - column["x0"])
+    frames["y"] = (column["y0"] + column["y1"]) / 2
     return frames
 
 

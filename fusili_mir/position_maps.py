@@ -105,8 +105,13 @@ def _passes(frames: BoxArray, middle_sec: Float64) -> list[_Pass]:
     ends = (np.diff(frames["system"]) != 0) | (np.diff(frames["x"]) < 0)
     passes = []
     for rows in np.split(np.arange(len(frames)), np.flatnonzero(ends) + 1):
-        x, first = np.unique(frames["x"][rows].astype(np.float64), return_index=True)
-        passes.append(_Pass(int(frames["system"][rows[0]]), x, middle_sec[rows[first]]))
+        x, first, count = np.unique(
+            frames["x"][rows].astype(np.float64), return_index=True, return_counts=True
+        )
+        # A place sounds from the first frame that is there; one to the right of it, only after the last.
+        edges = np.stack((x, np.nextafter(x, np.inf)), axis=1).ravel()
+        seconds = np.stack((middle_sec[rows[first]], middle_sec[rows[first + count - 1]]), axis=1).ravel()
+        passes.append(_Pass(int(frames["system"][rows[0]]), edges, seconds))
     return passes
 
 

@@ -122,8 +122,10 @@ class RoughSearch:
 
     def costs(self, jumps: bool = False) -> PathCosts:
         """Say what a path of groups may do."""
-        n_frames, n_stops = self.scores.shape
-        return path_costs(self.options, n_stops / n_frames, self.options.jump_cost if jumps else None)
+        weights = self.similarity.stop_weights()
+        if self.factors[1] > 1:
+            weights = np.add.reduceat(weights, np.arange(0, len(weights), self.factors[1]))
+        return path_costs(self.options, weights, len(self.scores), self.options.jump_cost if jumps else None)
 
     def _best_score(self, scores: Float32) -> float:
         n_frames, n_stops = scores.shape
@@ -136,16 +138,19 @@ class RoughSearch:
         return total / len(self.similarity.frames)
 
 
-def path_costs(options: DecodingOptions, stops_per_frame: float, jump: float | None = None) -> PathCosts:
-    """Say what a path may do, at so many stops a frame on average."""
-    fastest = max(_LEAST_STEP, options.max_speed * stops_per_frame)
+def path_costs(
+    options: DecodingOptions, weights: Float32, n_frames: int, jump: float | None = None
+) -> PathCosts:
+    """Say what a path of so many frames may do along stops of such weights."""
+    fastest = max(_LEAST_STEP, options.max_speed * len(weights) / n_frames)
     return PathCosts(
         max_step=2 ** math.ceil(math.log2(fastest)),
         # Where stops are about as dense as frames, each frame has to pass some.
-        skip=options.skip_cost * max(0.0, 1 - 2 * stops_per_frame),
+        skip=options.skip_cost * max(0.0, 1 - 2 * float(weights.sum()) / n_frames),
         filler=options.filler_cost,
         margin=options.margin_cost,
         jump=jump,
+        weight=weights,
     )
 
 

@@ -182,6 +182,27 @@ class CourseSimilarity:
             result[some] = np.maximum.reduceat(best, begin)
         return result
 
+    def stop_weights(self) -> Float32:
+        """Say how far each stop counts as one [shape=(P,)].
+
+        Onsets do in full. Columns do so far as they look unlike the one before: a note head is passed as one
+        stop, however many columns it is wide, and so is the paper up to the next.
+        """
+        if not self.course.of_columns:
+            return np.ones(len(self.course), dtype=np.float32)
+        columns = self.course.columns
+        weights = np.zeros(len(columns), dtype=np.float32)
+        size = max(16, _BLOCK_CELLS // (self.embeddings.shape[1] * self.embeddings.shape[2]))
+        for start in range(1, len(columns), size):
+            here = columns[start : start + size]
+            before = columns[start - 1 : start - 1 + len(here)]
+            # n: columns, r: patches of a column, d: embedding
+            cosines = np.einsum("nrd,nrd->nr", self.embeddings[here], self.embeddings[before])
+            shown = self.mask[here] & self.mask[before]
+            mean = (cosines * shown).sum(axis=1) / np.maximum(shown.sum(axis=1), 1)
+            weights[start : start + size] = np.maximum(1 - mean, 0.0)
+        return weights
+
     def frame_blocks(self, n_columns: int) -> Iterator[slice]:
         """Cut the frames into blocks, so that a product with that many columns stays small."""
         size = max(16, _BLOCK_CELLS // (n_columns * self.mask.shape[1]))

@@ -59,6 +59,8 @@ class PathCosts:
     jump : float, optional
         For going on at any other stop, backwards or forwards; without it, that is impossible. Only for blocks
         that hold all stops.
+    weight : np.ndarray of float [shape=(n_stops,)], optional
+        How far each stop counts as one, where stops are passed or left out; by default, 1.
     """
 
     max_step: int
@@ -68,6 +70,7 @@ class PathCosts:
     cut_off: float = 1.0
     margin: float = 40.0
     jump: float | None = None
+    weight: Float32 | None = None
 
 
 @dataclass(frozen=True)
@@ -120,10 +123,10 @@ def best_score(scores: BlockScores, blocks: Sequence[Block], n_stops: int, costs
     total, entry, table = 0.0, None, None
     for before, block in zip([None, *blocks], blocks, strict=False):
         entry = _entry(table, before, block)
-        table = _fill(scores(block), entry, block, n_stops, costs)
+        table = _fill(scores(block), entry, block, costs)
         total += _top(entry)
     assert table is not None  # noqa: S101
-    margin = _margin(blocks[-1].stops, n_stops - 1, costs)
+    margin = _ending(blocks[-1].stops, n_stops, costs)
     return total + float((np.maximum(table.music[-1], table.filler[-1]) - margin).max())
 
 
@@ -150,15 +153,15 @@ def best_path(scores: BlockScores, blocks: Sequence[Block], n_stops: int, costs:
     table: _Table | None = None
     for before, block in zip([None, *blocks], blocks, strict=False):
         entries.append(_entry(table, before, block))
-        table = _fill(scores(block), entries[-1], block, n_stops, costs)
+        table = _fill(scores(block), entries[-1], block, costs)
         tables.append(table if keep else None)
     assert table is not None  # noqa: S101
-    margin = _margin(blocks[-1].stops, n_stops - 1, costs)
+    margin = _ending(blocks[-1].stops, n_stops, costs)
     local = int((np.maximum(table.music[-1], table.filler[-1]) - margin).argmax())
     place = (local + blocks[-1].stops.start, bool(table.filler[-1, local] > table.music[-1, local]))
     pieces: list[DecodedPath] = []
     for block, entry, kept in zip(reversed(blocks), reversed(entries), reversed(tables), strict=True):
-        table = kept or _fill(scores(block), entry, block, n_stops, costs)
+        table = kept or _fill(scores(block), entry, block, costs)
         piece, place = _trace_block(table, entry, block, place, costs)
         pieces.append(piece)
     pieces.reverse()
@@ -189,24 +192,36 @@ def _top(entry: _Entry | None) -> float:
     return 0.0 if entry is None else float(max(entry.music.max(), entry.filler.max()))
 
 
-def _margin(stops: slice, free: int, costs: PathCosts) -> Float32:
-    """Return what it costs to begin (the first stop is free) or end (the last one is) at each of some stops."""
-    distance = np.abs(np.arange(stops.start, stops.stop) - free)
-    each = costs.left_out if free == 0 else costs.cut_off
-    return np.asarray(np.minimum(each * distance, costs.margin), dtype=np.float32)
+def _counted(stops: slice, costs: PathCosts) -> Float32:
+    """Count some stops by their weights: how many lie before each of them, and in all [shape=(n_stops + 1,)]."""
+    n_stops = stops.stop - stops.start
+    weight = np.ones(n_stops) if costs.weight is None else costs.weight[stops]
+    return np.append(0.0, np.cumsum(weight, dtype=np.float64)).astype(np.float32)
 
 
-def _fill(emission: Float32, entry: _Entry | None, block: Block, n_stops: int, costs: PathCosts) -> _Table:
+def _beginning(stops: slice, costs: PathCosts) -> Float32:
+    """Return what it costs to begin at each of some stops; the first one of all is free."""
+    before = _counted(slice(0, stops.stop), costs)[stops.start : -1]
+    return np.asarray(np.minimum(costs.left_out * before, costs.margin), dtype=np.float32)
+
+
+def _ending(stops: slice, n_stops: int, costs: PathCosts) -> Float32:
+    """Return what it costs to end at each of some stops; the last one of all is free."""
+    counted = _counted(slice(stops.start, n_stops), costs)
+    after = (counted[-1] - counted[1:])[: stops.stop - stops.start]
+    return np.asarray(np.minimum(costs.cut_off * after, costs.margin), dtype=np.float32)
+
+
+def _fill(emission: Float32, entry: _Entry | None, block: Block, costs: PathCosts) -> _Table:
     """Compute a block frame by frame."""
     n_frames, width = emission.shape
     table = _Table(emission, np.empty_like(emission), np.empty_like(emission))
-    ramp = (costs.skip * np.arange(width)).astype(np.float32)
-    ramp_back = ramp - np.float32(costs.skip)  # the next stop is reached without skipping
+    passed = np.float32(costs.skip) * _counted(block.stops, costs)
     entering = np.float32(costs.filler)
     either = np.empty(width, dtype=np.float32)
     padded = np.full(costs.max_step + width, _NEVER, dtype=np.float32)
     if entry is None:
-        table.filler[0] = -_margin(block.stops, 0, costs)
+        table.filler[0] = -_beginning(block.stops, costs)
         table.music[0] = table.filler[0] + emission[0]
         music, filler = table.music[0], table.filler[0]
     else:
@@ -214,10 +229,10 @@ def _fill(emission: Float32, entry: _Entry | None, block: Block, n_stops: int, c
         music, filler = entry.music - top, entry.filler - top
     for frame in range(1 if entry is None else 0, n_frames):
         np.maximum(music, filler, out=either)
-        np.add(either, ramp, out=padded[costs.max_step :])
+        np.add(either, passed[1:], out=padded[costs.max_step :])
         arriving = _window_maximum(padded, costs.max_step)[:width]
         here, other = table.music[frame], table.filler[frame]
-        np.subtract(arriving, ramp_back, out=here)
+        np.subtract(arriving, passed[:-1], out=here)
         np.maximum(here, either, out=here)
         if costs.jump is not None:
             np.maximum(here, either.max() - np.float32(costs.jump), out=here)
@@ -246,6 +261,7 @@ def _trace_block(
     if entry is not None:
         music, filler = np.vstack((entry.music, music)), np.vstack((entry.filler, filler))
     either = np.maximum(music, filler)
+    passed = np.float32(costs.skip) * _counted(block.stops, costs)
     stop = np.empty(n_frames, dtype=np.int64)
     is_filler = np.empty(n_frames, dtype=bool)
     local, other = place[0] - block.stops.start, place[1]
@@ -257,7 +273,7 @@ def _trace_block(
         if other:
             other = bool(filler[before, local] >= music[before, local] - np.float32(costs.filler))
         else:
-            local = _source(either[before], local, costs)
+            local = _source(either[before], local, passed, costs)
             other = bool(filler[before, local] > music[before, local])
         before -= 1
     chosen = np.where(is_filler, 0.0, table.emission[np.arange(n_frames), stop])
@@ -266,14 +282,14 @@ def _trace_block(
     return DecodedPath(stop + offset, is_filler, gap), (local + offset, other)
 
 
-def _source(either: Float32, local: int, costs: PathCosts) -> int:
+def _source(either: Float32, local: int, passed: Float32, costs: PathCosts) -> int:
     """Return the stop that a path came from which now is at stop `local`."""
     first = max(0, local - costs.max_step)
-    candidates = either[first : local + 1].tolist()
-    source, best = local, candidates[-1]
-    for passed, score in enumerate(reversed(candidates[:-1])):
-        if score - costs.skip * passed > best:
-            source, best = local - 1 - passed, score - costs.skip * passed
+    arriving = either[first:local] - (passed[local] - passed[first + 1 : local + 1])
+    source, best = local, float(either[local])
+    if len(arriving) and float(arriving.max()) > best:
+        source = local - 1 - int(arriving[::-1].argmax())
+        best = float(arriving.max())
     if costs.jump is not None and float(either.max()) - costs.jump > best:
         return int(either.argmax())
     return source

@@ -68,3 +68,8 @@ def test_of_a_repeated_place_the_first_time_counts() -> None:
 def test_no_frames_are_refused() -> None:
     with pytest.raises(InputError, match="no frames"):
         get_position_maps(np.empty(0, FRAME_DTYPE))
+
+
+def test_what_lies_to_the_right_of_a_place_sounds_after_the_music_has_left_it() -> None:
+    maps = get_position_maps(frames_at(*[(0, 0, 100, 50)] * 4, (0, 0, 200, 50)))
+    assert maps.position_to_seconds(0, [100, 150], 50).tolist() == [0.5, 4.0]

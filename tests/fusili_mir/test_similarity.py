@@ -104,3 +104,11 @@ def test_blocks_do_not_depend_on_how_the_frames_are_cut(monkeypatch: pytest.Monk
     monkeypatch.setattr("fusili_mir.similarity._BLOCK_CELLS", 64)
     np.testing.assert_allclose(similarity.pooled(2), whole, atol=1e-6)
     np.testing.assert_allclose(similarity.baseline(20.0), baseline, atol=1e-5)
+
+
+def test_onsets_count_in_full_and_columns_so_far_as_they_look_new() -> None:
+    looks = np.array([[1, 0], [1, 0], [0, 1], [0.6, 0.8], [-0.6, -0.8]], np.float32)[:, None]
+    course = reading_course(axis_of(5))
+    similarity = CourseSimilarity(looks, np.ones((5, 1), bool), looks[:, 0], course)
+    assert similarity.stop_weights() == pytest.approx([0, 0, 1, 0.2, 2])
+    assert random_similarity(0).stop_weights().tolist() == [1, 1, 1, 1]

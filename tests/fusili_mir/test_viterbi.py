@@ -16,19 +16,30 @@ Float32 = npt.NDArray[np.float32]
 COSTS = PathCosts(max_step=2, skip=0.5, filler=3.0, left_out=4.0, cut_off=1.5, margin=6.0)
 
 
+def counted(stops: range, costs: PathCosts) -> float:
+    """Add up the weights of some stops."""
+    return sum(1.0 if costs.weight is None else float(costs.weight[stop]) for stop in stops)
+
+
 def step_cost(source: int, target: int, costs: PathCosts) -> float:
     """Return what going from one stop to another costs, infinity if it cannot be done."""
-    forward = target - source
-    walk = (
-        0.0 if forward in (0, 1) else costs.skip * (forward - 1) if 0 < forward <= costs.max_step else np.inf
-    )
+    possible = 0 <= target - source <= costs.max_step
+    walk = costs.skip * counted(range(source + 1, target), costs) if possible else np.inf
     return min(walk, np.inf if costs.jump is None else costs.jump)
+
+
+def begin_cost(stop: int, costs: PathCosts) -> float:
+    return min(costs.left_out * counted(range(stop), costs), costs.margin)
+
+
+def end_cost(stop: int, n_stops: int, costs: PathCosts) -> float:
+    return min(costs.cut_off * counted(range(stop + 1, n_stops), costs), costs.margin)
 
 
 def slow_best_score(scores: Float32, costs: PathCosts) -> float:
     n_frames, n_stops = scores.shape
-    begin = np.array([min(costs.left_out * p, costs.margin) for p in range(n_stops)])
-    end = np.array([min(costs.cut_off * p, costs.margin) for p in reversed(range(n_stops))])
+    begin = np.array([begin_cost(p, costs) for p in range(n_stops)])
+    end = np.array([end_cost(p, n_stops, costs) for p in range(n_stops)])
     music, filler = scores[0] - begin, -begin
     for frame in range(1, n_frames):
         either = np.maximum(music, filler)
@@ -47,8 +58,7 @@ def slow_best_score(scores: Float32, costs: PathCosts) -> float:
 def score_of(path: DecodedPath, scores: Float32, costs: PathCosts) -> float:
     """Add up what a path earns and pays."""
     n_stops = scores.shape[1]
-    total = -min(costs.left_out * path.stop[0], costs.margin)
-    total -= min(costs.cut_off * (n_stops - 1 - path.stop[-1]), costs.margin)
+    total = -begin_cost(int(path.stop[0]), costs) - end_cost(int(path.stop[-1]), n_stops, costs)
     for frame, (stop, is_filler) in enumerate(zip(path.stop, path.is_filler, strict=True)):
         if frame and is_filler:
             assert path.stop[frame - 1] == stop
@@ -80,12 +90,21 @@ def solve(scores: Float32, costs: PathCosts, block_frames: int = 1000) -> tuple[
     st.sampled_from([1, 2, 4]),
     st.sampled_from([None, 2.0]),
     st.integers(1, 5),
+    st.booleans(),
 )
 def test_the_path_is_as_good_as_the_best_one_of_an_exhaustive_search(
-    seed: int, n_frames: int, n_stops: int, max_step: int, jump: float | None, block_frames: int
+    seed: int,
+    n_frames: int,
+    n_stops: int,
+    max_step: int,
+    jump: float | None,
+    block_frames: int,
+    weighted: bool,
 ) -> None:
-    scores = np.random.default_rng(seed).normal(0, 3, (n_frames, n_stops)).astype(np.float32)
-    costs = replace(COSTS, max_step=max_step, jump=jump)
+    rng = np.random.default_rng(seed)
+    scores = rng.normal(0, 3, (n_frames, n_stops)).astype(np.float32)
+    weight = rng.uniform(0, 3, n_stops).astype(np.float32) if weighted else None
+    costs = replace(COSTS, max_step=max_step, jump=jump, weight=weight)
     expected = slow_best_score(scores, costs)
     path, score = solve(scores, costs, block_frames)
     assert score == pytest.approx(expected, abs=1e-3)

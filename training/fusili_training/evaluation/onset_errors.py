@@ -24,6 +24,7 @@ from fusili_mir.geometry import Float64, FrameGrid, Int64
 from fusili_mir.position_maps import get_position_maps
 from fusili_mir.score_axis import COLUMN_DTYPE, ScoreAxis
 from fusili_mir.similarity import CourseSimilarity
+from fusili_mir.sounding_places import sounding_places
 from fusili_training.evaluation.bootstrap import Interval, bootstrap, ratio_interval, weighted_median
 from fusili_training.evaluation.pair_encoder import EncodedPair
 from fusili_training.evaluation.whole_pieces import WholePiece
@@ -84,8 +85,9 @@ def errors_of_segment(pair: EncodedPair, scale: float) -> OnsetErrors:
     def found_sec(frames: npt.NDArray[np.float32]) -> Float64:
         similarity = CourseSimilarity(by_column, mask, frames, reading_course(axis))
         path = decode_path(similarity, pair.frame_grid.frame_sec, scale)
-        places = frames_of_columns(path, similarity.course, axis, pair.frame_grid)
-        return get_position_maps(places).position_to_seconds(page, x, y)
+        places = sounding_places(path, similarity, scale, pair.frame_grid)
+        found = frames_of_columns(path, places, similarity.course, axis, pair.frame_grid)
+        return get_position_maps(found).position_to_seconds(page, x, y)
 
     true_sec = heads["onset_sec"]
     order = random_stream(0, "onsets", pair.key).permutation(len(pair.frames))
