@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import shlex
+import shutil
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -94,13 +96,14 @@ def _files(from_score: Demonstration, from_image: Demonstration) -> str:
 
 
 def _next_commands(example: Example, model: Path | None) -> str:
+    program = "fusili-mir" if shutil.which("fusili-mir") else shlex.quote(sys.argv[0])
     with_model = f" --model {shlex.quote(str(model))}" if model else ""
     page, recording = (shlex.quote(str(file)) for file in (example.page, example.recording))
     return "\n".join(
         (
             "Try next",
-            f"  fusili-mir point {page} {recording} --time 12.5{with_model}",
-            f"  fusili-mir align YOUR_SCORE YOUR_RECORDING -o out{with_model}",
+            f"  {program} point {page} {recording} --time 12.5{with_model}",
+            f"  {program} align YOUR_SCORE YOUR_RECORDING -o out{with_model}",
             "where YOUR_SCORE is MusicXML, MEI, a PDF or an image, and YOUR_RECORDING is WAV, FLAC, MP3 or OGG.",
         )
     )

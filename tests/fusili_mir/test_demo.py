@@ -197,6 +197,8 @@ def test_the_command_says_what_it_found_where_it_is_and_what_to_try(
     run: Run, bundle: Bundle, example: Example, monkeypatch
 ) -> None:
     monkeypatch.setattr("fusili_mir.alignment.as_encoder", lambda model: Listener(bundle, example))
+    monkeypatch.setattr("shutil.which", lambda name: None)  # as in `make demo`: it is not on the path
+    monkeypatch.setattr("sys.argv", [".venv-demo/bin/fusili-mir"])
     mine = Path("demo/from-score/mine.txt")
     mine.parent.mkdir(parents=True)
     mine.write_text("mine")
@@ -211,7 +213,10 @@ def test_the_command_says_what_it_found_where_it_is_and_what_to_try(
     assert max(medians) < 1000 * FRAME_SEC
     assert Path("demo/from-image/overlay-001.png").is_file()
     assert any("demo/from-image/overlay-001.png" in line for line in lines)
-    assert f"fusili-mir point {example.page} {example.recording} --time 12.5 --model 'a bundle'" in out
+    assert (
+        f"  .venv-demo/bin/fusili-mir point {example.page} {example.recording} --time 12.5 --model 'a bundle'"
+        in out
+    )
 
 
 def test_a_folder_that_is_not_empty_is_refused_before_any_work(run: Run, tmp_path: Path) -> None:
