@@ -6,8 +6,7 @@ SYSTEM_PACKAGES = fluidsynth timgm6mb-soundfont libegl1 libgl1
 .PHONY: demo test lint clean system-packages
 
 demo: .venv-demo/installed
-	.venv-demo/bin/fusili-mir pages fusili_mir/examples/hensel_bitte.mxl -o demo --force
-	@echo "Look at demo/overlay-001.png: systems, measures, and each staff's note heads in a colour of its own."
+	.venv-demo/bin/fusili-mir demo -o demo --force
 
 test: system-packages .venv/installed lint
 	.venv/bin/python -m pytest -n 2 --dist loadfile
