@@ -42,11 +42,16 @@ _PNG_LEVEL = 6
 
 @dataclass(frozen=True)
 class Sample:
-    """One pair as it is stored: `members` are file endings and bytes, in order."""
+    """One pair as it is stored: `members` are file endings and bytes, in order.
+
+    Width and duration are for the index, by which pairs of similar extent get into the same batch.
+    """
 
     key: str
     mutant_of: str | None
     members: dict[str, bytes]
+    width_px: int = 0
+    duration_sec: float = 0.0
 
 
 class _DroppedError(Exception):
@@ -229,14 +234,17 @@ class _LayoutRenderer:
             "duration_sec": round(clip.duration_sec, 5),
             "notes": truth_to_json(truth),
         }
+        image = cut_segment(segment, pages.images)
         return Sample(
             key,
             mutant_of,
             {
-                "png": _png(cut_segment(segment, pages.images)),
+                "png": _png(image),
                 "flac": _flac(rendition.sound_of(span, clip), audio.sample_rate_hz),
                 "json": json.dumps(described, separators=(",", ":")).encode(),
             },
+            image.shape[1],
+            described["duration_sec"],
         )
 
 

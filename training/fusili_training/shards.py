@@ -51,7 +51,7 @@ def write_shard(shard: Path, samples: Iterable[Sample]) -> dict[str, Any]:
     Returns
     -------
     dict
-        For the sidecar: size and SHA-256 of the archive; key, original, place and length of each pair.
+        For the sidecar: size and SHA-256 of the archive; key, original, place and extent of each pair.
     """
     listed = []
     with _draft(shard) as file:
@@ -69,6 +69,8 @@ def write_shard(shard: Path, samples: Iterable[Sample]) -> dict[str, Any]:
                         "mutant_of": sample.mutant_of,
                         "offset": offset,
                         "size": archive.offset - offset,
+                        "width_px": sample.width_px,
+                        "duration_sec": sample.duration_sec,
                     }
                 )
     return {"bytes": digest.n_bytes, "sha256": digest.hexdigest(), "samples": listed}

@@ -163,7 +163,7 @@ class StaffTower(ImageTower):
         return Tokens(tokens, _masked_mean(tokens, valid), mask=mask)
 
     def _encode_staves(self, features: Tensor, valid: Tensor) -> Tensor:
-        """Return the columns [shape=(n, columns, width)] of staves, given as ink [shape=(n, 1, height, width_px)]."""
+        """Return columns [shape=(n, columns, width)] of staves given as ink [shape=(n, 1, height, width_px)]."""
         for layer in self.stem:
             features = layer(features, valid[:, None, None, :, 0])
         columns: Tensor = self.context(self.height(features.permute(0, 3, 2, 1).flatten(2)), valid)

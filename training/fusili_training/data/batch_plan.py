@@ -9,7 +9,7 @@ seed and the number of the epoch only.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
@@ -22,7 +22,8 @@ from fusili_training.random_streams import random_stream
 __all__ = ["BatchOptions", "plan_batches"]
 
 _FEW = 4  # pieces in a batch
-_SORTED_BATCHES = 16  # batches whose pairs are sorted by length among themselves: little padding, some chance
+_PX_A_SEC = 100.0  # a width that costs about as much as a second
+_BLUR = 0.05
 
 Pieces = Literal["random", "same", "few"]
 Mutations = Literal["none", "negative", "positive"]
@@ -82,9 +83,14 @@ def plan_batches(entries: Sequence[PairEntry], options: BatchOptions, epoch: int
         groups: defaultdict[str, list[list[int]]] = defaultdict(list)
         for unit in units:
             groups[entries[unit[0]].rendering].append(unit)
-        shuffled = [groups[name] for name in sorted(groups)]
-        order = rng.permutation(len(shuffled))
-        units = [shuffled[g][u] for g in order for u in rng.permutation(len(shuffled[g]))]
+        pieces = [groups[name] for name in sorted(groups)]
+        shuffled = [
+            [pieces[g][u] for u in rng.permutation(len(pieces[g]))] for g in rng.permutation(len(pieces))
+        ]
+        units = [unit for piece in shuffled for unit in piece]
+        if options.pieces == "few":
+            n_quarter = max(1, options.batch_size // (_FEW * len(units[0])))
+            units = _sort_by_extent(shuffled, n_quarter, entries, rng)
     places = [place for unit in units for place in unit]
     n_batches = len(places) // options.batch_size
     if n_batches == 0:
@@ -93,32 +99,31 @@ def plan_batches(entries: Sequence[PairEntry], options: BatchOptions, epoch: int
             "smaller batches"
         )
     batches = [places[b * options.batch_size : (b + 1) * options.batch_size] for b in range(n_batches)]
-    return _mix(batches, entries, rng) if options.pieces == "few" else batches
+    return [batches[b] for b in rng.permutation(n_batches)] if options.pieces == "few" else batches
 
 
-def _mix(
-    batches: Sequence[list[int]], entries: Sequence[PairEntry], rng: np.random.Generator
+def _sort_by_extent(
+    pieces: Sequence[list[list[int]]],
+    n_together: int,
+    entries: Sequence[PairEntry],
+    rng: np.random.Generator,
 ) -> list[list[int]]:
-    """Make batches of a quarter each of batches whose pairs are of similar size."""
-    n_quarter = -(-len(batches[0]) // (2 * _FEW)) * 2  # even: a mutant stays beside its original
-    mixed: list[list[int]] = []
-    for first in range(0, len(batches), _SORTED_BATCHES):
-        some = batches[first : first + _SORTED_BATCHES]
-        quarters = [batch[q : q + n_quarter] for batch in some for q in range(0, len(batch), n_quarter)]
-        quarters.sort(key=lambda quarter: max(entries[place].size for place in quarter))
-        places = [place for quarter in _deal(quarters) for place in quarter]
-        size = len(some[0])
-        mixed += [places[b : b + size] for b in range(0, len(places), size)]
-    return [mixed[b] for b in rng.permutation(len(mixed))]
+    """Return the units of all pieces, `n_together` of a piece side by side, short ones first.
 
+    Extents are blurred, so that other units meet in each epoch.
+    """
 
-def _deal(quarters: Sequence[list[int]]) -> Iterator[list[int]]:
-    """Yield sorted quarters, neighbours, which may be of one piece, in different batches where that can be."""
-    for first in range(0, len(quarters), _FEW * _FEW):
-        near = quarters[first : first + _FEW * _FEW]
-        stride = -(-len(near) // _FEW)
-        for start in range(stride):
-            yield from near[start::stride]
+    def blurred_extent(units: list[list[int]]) -> float:
+        extents = [
+            entry.width_px / _PX_A_SEC + entry.duration_sec for entry in (entries[u[0]] for u in units)
+        ]
+        return max(extents) * float(rng.lognormal(sigma=_BLUR))
+
+    groups: list[list[list[int]]] = []
+    for piece in pieces:
+        similar = sorted(piece, key=lambda unit: blurred_extent([unit]))
+        groups += [similar[u : u + n_together] for u in range(0, len(similar), n_together)]
+    return [unit for group in sorted(groups, key=blurred_extent) for unit in group]
 
 
 def _units(entries: Sequence[PairEntry], options: BatchOptions) -> list[list[int]]:

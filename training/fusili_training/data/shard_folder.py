@@ -30,13 +30,18 @@ _FORMAT = 1
 
 @dataclass(frozen=True)
 class PairEntry:
-    """Where a pair lies: `offset` and `size` in bytes of its shard. `mutant_of` is the key of its original."""
+    """Where a pair lies, and how much there is to see and to hear.
+
+    `offset` and `size` are in bytes of its shard, `mutant_of` is the key of its original.
+    """
 
     key: str
     mutant_of: str | None
     shard: str
     offset: int
     size: int
+    width_px: int = 0
+    duration_sec: float = 0.0
 
     @property
     def piece(self) -> str:
@@ -92,7 +97,7 @@ class ShardFolder:
             )
         shards = [shard["name"] for shard in self.manifest["splits"].get(split, {}).get("shards", [])]
         self.entries = [
-            PairEntry(sample["key"], sample["mutant_of"], shard, sample["offset"], sample["size"])
+            PairEntry(shard=shard, **sample)
             for shard in shards
             for sample in self._read_json(shard.removesuffix(".tar") + ".json")["samples"]
         ]
