@@ -24,6 +24,7 @@ from fusili_mir.errors import InputError
 from fusili_mir.page_sources import EngravedPage, LevelPage, PageSource, find_page_sources
 from fusili_mir.progress import progress_bar
 from fusili_mir.raster import Rasteriser
+from fusili_mir.repeat_signs import share_repeat_signs
 from fusili_mir.score_file import ScoreFile, is_score_file, read_score_file
 from fusili_mir.skew import Skew, deskew, estimate_skew
 from fusili_mir.systems import find_systems
@@ -243,6 +244,7 @@ def _load_with_partitura(score_file: ScoreFile) -> pt.score.Score:
                 copy = Path(folder) / "score.mei"
                 copy.write_bytes(score_file.to_bytes())
                 score = pt.load_mei(copy, quiet=True)
+        share_repeat_signs(score)
         for part in score.parts:
             part.note_array()
     except Exception as error:  # partitura raises whatever its parsing trips over
