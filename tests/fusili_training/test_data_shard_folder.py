@@ -69,3 +69,21 @@ def test_a_damaged_shard_names_the_pair(rendered: Path, tmp_path: Path) -> None:
     folder = ShardFolder(tmp_path)
     with pytest.raises(InputError, match=folder.entries[0].key):
         folder.read(folder.entries[0])
+
+
+def test_the_index_says_how_much_there_is_to_see_and_to_hear(rendered: Path) -> None:
+    folder = ShardFolder(rendered)
+    for entry in folder.entries[:4]:
+        pair = folder.read(entry)
+        assert entry.width_px == pair.image.shape[1]
+        assert entry.duration_sec == pytest.approx(len(pair.waveform) / pair.sample_rate_hz, abs=0.01)
+
+
+def test_a_part_of_the_pairs_is_chosen_by_layout_and_duration(rendered: Path) -> None:
+    everything = ShardFolder(rendered).entries
+    layout, longest = everything[0].layout, sorted(entry.duration_sec for entry in everything)[-2]
+    chosen = ShardFolder(rendered, layout=layout, max_duration_sec=longest).entries
+    assert chosen == [e for e in everything if e.layout == layout and e.duration_sec <= longest]
+    assert len(chosen) < len(everything)
+    with pytest.raises(InputError, match="of the layout 'organ' and at most 3 s long"):
+        ShardFolder(rendered, layout="organ", max_duration_sec=3)

@@ -114,6 +114,10 @@ class DataOptions:
     mutations : str
         "none". "negative": each original comes with a mutant that is a candidate only. "positive": mutants
         are pairs of their own.
+    layout : str
+        Only pairs that show this layout of their piece, "piano" for instance; "": all.
+    max_duration_sec : float
+        Only pairs that last no longer; 0: all.
     augment : bool
         Whether images and recordings are spoilt a little, differently in each epoch.
     workers : int
@@ -124,11 +128,14 @@ class DataOptions:
     batch_size: int = 128
     pieces: Literal["random", "same", "few"] = "random"
     mutations: Literal["none", "negative", "positive"] = "none"
+    layout: str = ""
+    max_duration_sec: float = 0.0
     augment: bool = False
     workers: int = 4
 
     def __post_init__(self) -> None:
         _at_least(2, "data.batch_size", self.batch_size)
+        _at_least(0, "data.max_duration_sec", self.max_duration_sec)
         _at_least(0, "data.workers", self.workers)
 
 

@@ -24,7 +24,11 @@ class TrainingData:
         if not recipe.data.folder:
             raise InputError("the recipe names no data; add --data FOLDER (`fusili-mir render` makes one)")
         self.recipe = recipe
-        self.folder = ShardFolder(recipe.data.folder, "train")
+        self.folder = self._open("train")
+
+    def _open(self, split: str) -> ShardFolder:
+        data = self.recipe.data
+        return ShardFolder(data.folder, split, data.layout, data.max_duration_sec)
 
     def check_fits(self, model: FusiliModel) -> None:
         """Refuse pairs that were not rendered for a model."""
@@ -49,7 +53,7 @@ class TrainingData:
         split = self.folder.manifest["splits"].get("valid", {})
         if not split.get("shards") or split.get("segments") == 0:  # all its pieces may have been broken
             return None
-        folder = ShardFolder(self.folder.url, "valid")
+        folder = self._open("valid")
         unit = 2 * ranks.n_ranks
         n_originals = sum(entry.mutant_of is None for entry in folder.entries)
         batch_size = min(self.recipe.data.batch_size, n_originals // unit * unit)

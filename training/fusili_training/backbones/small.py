@@ -58,15 +58,15 @@ class SmallOptions:
         One block each: on the columns of a staff, on the fused columns, on the frames.
     """
 
-    width: int = 192
+    width: int = 160
     embedding_dim: int = 128
-    stem_channels: tuple[int, int, int] = (32, 32, 48)
+    stem_channels: tuple[int, int, int] = (24, 32, 48)
     staff_space_px: int = 8
     strip_spaces: int = 16
     sample_rate_hz: int = 16_000
     hop_ms: int = 40
-    image_dilations: tuple[int, ...] = (1, 2)
-    system_dilations: tuple[int, ...] = (1, 2)
+    image_dilations: tuple[int, ...] = (1,)
+    system_dilations: tuple[int, ...] = (1, 2, 1)
     audio_dilations: tuple[int, ...] = (1, 2, 1, 2)
 
     @property

@@ -49,6 +49,11 @@ class PairEntry:
         return self.key.split(".")[0]
 
     @property
+    def layout(self) -> str:
+        """What of the piece it shows."""
+        return self.key.split(".")[1]
+
+    @property
     def rendering(self) -> str:
         """Piece and layout: what was engraved and played in one go."""
         return ".".join(self.key.split(".")[:2])
@@ -86,9 +91,15 @@ class ShardFolder:
     url : str or Path
         The folder that `fusili_training.render.render_corpus` wrote, local or any url of fsspec.
     split : str
+    layout : str
+        Only pairs that show this layout; "": all.
+    max_duration_sec : float
+        Only pairs that last no longer; 0: all.
     """
 
-    def __init__(self, url: str | Path, split: str = "train") -> None:
+    def __init__(
+        self, url: str | Path, split: str = "train", layout: str = "", max_duration_sec: float = 0.0
+    ) -> None:
         self.url = str(url).rstrip("/")
         self.manifest = self._read_json("manifest.json")
         if self.manifest.get("format") != _FORMAT:
@@ -103,6 +114,16 @@ class ShardFolder:
         ]
         if not self.entries:
             raise InputError(f"{self.url}: no pairs for {split!r}; was that split rendered?")
+        self.entries = [
+            entry
+            for entry in self.entries
+            if layout in ("", entry.layout) and not 0 < max_duration_sec < entry.duration_sec
+        ]
+        if not self.entries:
+            raise InputError(
+                f"{self.url}: none of the pairs for {split!r} is of the layout {layout or 'asked for'!r}"
+                + (f" and at most {max_duration_sec:g} s long" if max_duration_sec else "")
+            )
 
     @property
     def segment(self) -> dict[str, Any]:
