@@ -37,9 +37,7 @@ def test_boxes_follow_the_turn_of_their_strip() -> None:
 
 
 def test_times_follow_a_change_of_tuning() -> None:
-    limits = Augmentation(
-        image_probability=0, audio_probability=1, audio=AudioAugmentation(detune_cents=100)
-    )
+    limits = Augmentation(image_probability=0, audio_probability=1, audio=AudioAugmentation(detune_cents=100))
     pair = _pair()
     varied = augment(pair, limits, np.random.default_rng(0))
     stretch = len(varied.waveform) / len(pair.waveform)

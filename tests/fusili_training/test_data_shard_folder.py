@@ -81,9 +81,9 @@ def test_the_index_says_how_much_there_is_to_see_and_to_hear(rendered: Path) -> 
 
 def test_a_part_of_the_pairs_is_chosen_by_layout_and_duration(rendered: Path) -> None:
     everything = ShardFolder(rendered).entries
-    layout, longest = everything[0].layout, sorted(entry.duration_sec for entry in everything)[-2]
+    layout, longest = everything[0].layout, float(np.median([entry.duration_sec for entry in everything]))
     chosen = ShardFolder(rendered, layout=layout, max_duration_sec=longest).entries
     assert chosen == [e for e in everything if e.layout == layout and e.duration_sec <= longest]
-    assert len(chosen) < len(everything)
+    assert 0 < len(chosen) < len(everything)
     with pytest.raises(InputError, match="of the layout 'organ' and at most 3 s long"):
         ShardFolder(rendered, layout="organ", max_duration_sec=3)

@@ -44,9 +44,7 @@ CASES = {
 def test_batch_staves_width_and_length_are_no_constants_of_the_graph(side: str) -> None:
     make, example, dynamic_axes, sizes = CASES[side]
     torch.manual_seed(0)
-    model = FusiliModel(
-        ModelOptions("small", {"width": 16, "embedding_dim": 8, "stem_channels": (4, 4, 4)})
-    )
+    model = FusiliModel(ModelOptions("small", {"width": 16, "embedding_dim": 8, "stem_channels": (4, 4, 4)}))
     for parameter in model.parameters():  # blocks start as the identity: make them do something
         if parameter.ndim == 2:
             nn.init.normal_(parameter, std=parameter.shape[1] ** -0.5)
