@@ -16,7 +16,7 @@ from fusili_training.soundbank import SoundBank, load_soundbank, save_soundbank,
 from fusili_training.soundfonts import Soundfont, find_soundfont
 from fusili_training.sounding_score import SoundingScore
 
-__all__ = ["bake_banks", "bank_folder", "draw_banks"]
+__all__ = ["bake_banks", "bank_folder", "draw_banks", "open_bank"]
 
 
 def bank_folder() -> Path:
@@ -30,7 +30,7 @@ def bake_banks(options: AudioOptions) -> Iterable[str]:
     """Make sure that all banks of a recipe are there; yields the name of each when it is."""
     for soundfont in options.soundfonts:
         for program in sorted({*options.keyboard_programs, *options.other_programs}):
-            yield _bank(soundfont, program, options).name
+            yield open_bank(soundfont, program, options).name
 
 
 def draw_banks(score: SoundingScore, options: AudioOptions, rng: np.random.Generator) -> dict[int, SoundBank]:
@@ -52,11 +52,12 @@ def draw_banks(score: SoundingScore, options: AudioOptions, rng: np.random.Gener
     for part in range(len(score.part_ids)):
         n_staves = len(np.unique(score.notes["staff"][score.notes["part"] == part]))
         programs = options.keyboard_programs if n_staves > 1 else options.other_programs
-        banks[part] = _bank(soundfont, int(rng.choice(programs)), options)
+        banks[part] = open_bank(soundfont, int(rng.choice(programs)), options)
     return banks
 
 
-def _bank(soundfont: str, program: int, options: AudioOptions) -> SoundBank:
+def open_bank(soundfont: str, program: int, options: AudioOptions) -> SoundBank:
+    """Return the bank of a soundfont's program, or of a folder of samples, baking it the first time."""
     return _opened_bank(soundfont, program, options.sample_rate_hz, options.velocities, bank_folder())
 
 

@@ -1,0 +1,178 @@
+"""Pieces of Mutopia engraved by LilyPond, played by a piano that training never hears, in MSMD's layout.
+
+    python benchmarks/lilypond_pieces.py OUT --lilypond BIN [--split test] [--pieces 10]
+    fusili-mir evaluate BUNDLE OUT --task onsets
+
+BIN is a folder with `lilypond` and `convert-ly`, such as `lilypond-binaries/bin` of PyPI's package `lilypond`.
+The shortest public-domain sources of the split are taken; those that this LilyPond cannot engrave are named and
+passed over. The piano's samples must be in a folder of FUSILI_SOUNDFONTS.
+"""
+
+from __future__ import annotations
+
+import argparse
+import io
+import os
+import re
+import resource
+import shutil
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import resvg_py
+from PIL import Image
+
+from fusili_mir.boxes import GreyImage
+from fusili_mir.errors import FusiliError, InputError
+from fusili_mir.raster import TEXT_FAMILIES
+from fusili_training.corpus import CorpusPiece, list_corpus, select_pieces
+from fusili_training.evaluation.held_out_lilypond import (
+    LilypondPage,
+    read_lilypond_score,
+    read_svg_page,
+)
+from fusili_training.evaluation.held_out_tree import save_msmd_piece
+from fusili_training.expression import draw_expression, perform
+from fusili_training.random_streams import random_stream
+from fusili_training.render_recipe import RenderRecipe, load_render_recipe
+from fusili_training.sound_choice import open_bank
+from fusili_training.soundbank import SoundBank
+from fusili_training.synthesis import synthesise
+
+RECIPE = Path(__file__).parents[1] / "training" / "recipes" / "render" / "strips-held-out.toml"
+HEADS = Path(__file__).with_name("lilypond_heads.ly")
+LICENCE = "Public Domain"
+SPACE_PX = 10
+SIZE_MM = re.compile(r'width="[\d.]+mm" height="[\d.]+mm"')
+LEAD_SEC, RING_SEC = 0.5, 1.5
+
+
+@dataclass(frozen=True)
+class Counts:
+    pages: int
+    systems: int
+    heads: int
+    drawn: int
+    notes: int
+    seconds: float
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("out", type=Path)
+    parser.add_argument("--lilypond", type=Path, required=True, metavar="BIN")
+    parser.add_argument("--corpus", type=Path, default=Path("../shared/data/manifest.csv"))
+    parser.add_argument("--split", choices=["valid", "test"], default="test")
+    parser.add_argument("--pieces", type=int, default=10)
+    parser.add_argument("--time-limit", type=float, default=60.0, help="CPU seconds a piece")
+    arguments = parser.parse_args()
+    try:
+        recipe = load_render_recipe(RECIPE)
+        pieces = select_pieces(
+            list_corpus(arguments.corpus), [LICENCE], [arguments.split], "*/mutopia_msmd/*.ly"
+        )
+        piano = open_bank(recipe.audio.soundfonts[0], 0, recipe.audio)
+        print("| piece | pages | systems | heads recorded | drawn | notes | recording s |")
+        print("| --- | --- | --- | --- | --- | --- | --- |")
+        n_made = 0
+        for piece in sorted(pieces, key=lambda piece: piece.file.stat().st_size):
+            if n_made == arguments.pieces:
+                break
+            try:
+                made = make_piece(piece, arguments, recipe, piano)
+            except InputError as error:
+                print(f"| {piece.id} | left out: {error} | | | | | |", flush=True)
+                continue
+            n_made += 1
+            print(
+                f"| {piece.id} | {made.pages} | {made.systems} | {made.heads} | {made.drawn} | {made.notes} "
+                f"| {made.seconds:.0f} |",
+                flush=True,
+            )
+    except FusiliError as error:
+        sys.exit(str(error))
+
+
+def make_piece(
+    piece: CorpusPiece, arguments: argparse.Namespace, recipe: RenderRecipe, piano: SoundBank
+) -> Counts:
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        svgs = run_lilypond(piece.file, folder, arguments.lilypond, arguments.time_limit)
+        score = read_lilypond_score(folder / "heads.tsv")
+    pages = [read_svg_page(svg, score.boxes) for svg in svgs]
+    rng = random_stream(recipe.seed, "lilypond", piece.id)
+    performed = perform(score.notes, score.tempo, draw_expression(recipe.expression, rng), rng)
+    performed["onset_sec"] += LEAD_SEC - performed["onset_sec"].min()
+    lasting_sec = np.maximum(performed["duration_sec"], performed["sounding_sec"])
+    end_sec = float((performed["onset_sec"] + lasting_sec).max()) + RING_SEC
+    sound = synthesise(performed, {0: piano}, end_sec)
+    drawn = [(page, draw(svg, page)) for svg, page in zip(svgs, pages, strict=True)]
+    save_msmd_piece(arguments.out / piece.id, score, drawn, performed, sound, recipe.audio.sample_rate_hz)
+    return Counts(
+        pages=len(pages),
+        systems=sum(len(page.systems) for page in pages),
+        heads=len(score.boxes),
+        drawn=sum(len(page.heads) for page in pages),
+        notes=len(performed),
+        seconds=end_sec,
+    )
+
+
+def run_lilypond(source: Path, folder: Path, binaries: Path, limit_sec: float) -> list[str]:
+    """Bring a source and what it includes up to date, and engrave it; return its pages."""
+    sources = folder / "source"
+    shutil.copytree(source.parent, sources)
+    for file in [*sources.rglob("*.ly"), *sources.rglob("*.ily")]:
+        run([binaries / "convert-ly", "--loglevel=ERROR", "--edit", file], sources, limit_sec)
+    options = ["--loglevel=ERROR", "-dbackend=svg", "-dno-point-and-click", f"-dinclude-settings={HEADS}"]
+    heads = {"HEADS_FILE": str(folder / "heads.tsv")}
+    run([binaries / "lilypond", *options, "-o", folder / "page", source.name], sources, limit_sec, heads)
+    pages = sorted(folder.glob("page*.svg"), key=page_number)
+    if not pages:
+        raise InputError("LilyPond wrote no page")
+    return [page.read_text(encoding="utf-8") for page in pages]
+
+
+def run(
+    command: list[str | Path], folder: Path, limit_sec: float, variables: dict[str, str] | None = None
+) -> None:
+    def limit() -> None:
+        resource.setrlimit(resource.RLIMIT_CPU, (round(limit_sec), round(limit_sec) + 1))
+
+    done = subprocess.run(
+        command,
+        cwd=folder,
+        env=os.environ | (variables or {}),
+        preexec_fn=limit,
+        capture_output=True,
+        text=True,
+        errors="replace",
+        check=False,
+    )
+    if done.returncode < 0:
+        raise InputError(f"{Path(command[0]).name} took over {limit_sec:g} s")
+    if done.returncode:
+        complaint = next((line for line in done.stderr.splitlines() if "error" in line), "it gave no reason")
+        raise InputError(f"{Path(command[0]).name} failed ({complaint.strip()[:80]})")
+
+
+def page_number(page: Path) -> tuple[int, ...]:
+    return tuple(int(number) for number in re.findall(r"\d+", page.stem))
+
+
+def draw(svg: str, page: LilypondPage) -> GreyImage:
+    families = f'font-family="{", ".join(TEXT_FAMILIES)}"'
+    size = f'width="{round(page.width * SPACE_PX)}" height="{round(page.height * SPACE_PX)}"'
+    sized = SIZE_MM.sub(size, svg.replace('font-family="serif"', families), count=1)
+    png = resvg_py.svg_to_bytes(svg_string=sized, background="white")
+    with Image.open(io.BytesIO(bytes(png))) as image:
+        return np.asarray(image.convert("L"))
+
+
+if __name__ == "__main__":
+    main()
