@@ -1,10 +1,13 @@
 """The trained model on pieces that training never saw: whole pieces under each shift, and segments.
 
-    python benchmarks/held_out.py BUNDLE [--split test] [--pieces 12] [--quartets 2] [--segments SHARDS]
+    python benchmarks/held_out.py BUNDLE [--split test] [--pieces 12] [--quartets 2]
+        [--lilypond TREE] [--segments SHARDS]
 
 Whole pieces: songs (whole, piano alone, voice alone) and quartets are engraved and played with expressive
 timing by a piano that training never hears; each row changes one thing. Errors are those of the decoded path,
 from images of the pages alone and with the symbolic score. CPU seconds are of this process: Verovio has its own.
+
+TREE is what `benchmarks/lilypond_pieces.py` writes: other pieces, the same piano, another engraver.
 
 Segments: SHARDS is rendered with `training/recipes/render/strips-held-out.toml`. Retrieval is among 400 of its
 segments, and among all.
@@ -32,6 +35,7 @@ from fusili_training.evaluation.held_out_onsets import (
     RememberingEncoder,
     ShiftResult,
     format_results,
+    measure_images,
     measure_shifts,
 )
 from fusili_training.evaluation.held_out_pieces import Playing, choose_layouts, choose_pieces
@@ -39,9 +43,11 @@ from fusili_training.evaluation.held_out_segments import ChosenPairs
 from fusili_training.evaluation.held_out_shifts import BASE, SHIFTS
 from fusili_training.evaluation.local_task import LocalResult, grids_of, measure_local
 from fusili_training.evaluation.matching_rules import EXACT
+from fusili_training.evaluation.msmd import MsmdTree
 from fusili_training.evaluation.point_task import PointResult, measure_point
 from fusili_training.evaluation.retrieval_task import Ranking, RetrievalResult, measure_retrieval
 from fusili_training.evaluation.shard_dataset import ShardDataset
+from fusili_training.evaluation.whole_pieces import MsmdPieces
 from fusili_training.layouts import LAYOUTS
 from fusili_training.render_recipe import load_render_recipe
 
@@ -59,6 +65,9 @@ def main() -> None:
     parser.add_argument("--split", choices=["valid", "test"], default="test")
     parser.add_argument("--pieces", type=int, default=12, help="songs a row; 0 for none")
     parser.add_argument("--quartets", type=int, default=2, help="the shortest ones; 0 for none")
+    parser.add_argument(
+        "--lilypond", type=Path, metavar="TREE", help="folder of pieces that LilyPond engraved"
+    )
     parser.add_argument("--shifts", nargs="*", metavar="NAME", help="rows whose names hold one of these")
     parser.add_argument("--segments", type=Path, help="folder of shards")
     parser.add_argument("--candidates", type=int, default=400, help="segments that retrieval chooses from")
@@ -67,7 +76,7 @@ def main() -> None:
     try:
         encoder = RememberingEncoder(load_bundle(arguments.bundle), n_threads=arguments.threads)
         print(f"{encoder.bundle.manifest.name}, split {arguments.split}\n")
-        if arguments.pieces or arguments.quartets:
+        if arguments.pieces or arguments.quartets or arguments.lilypond:
             print_whole_pieces(arguments, encoder)
         if arguments.segments:
             print_segments(arguments, encoder)
@@ -92,8 +101,13 @@ def print_whole_pieces(arguments: argparse.Namespace, encoder: RememberingEncode
         for found in measure_shifts([(piece, "whole") for piece in quartets], [BASE], playing, encoder, True):
             found.name += ": quartets"
             results.append(found)
+    if arguments.lilypond:
+        tree = MsmdPieces(MsmdTree(arguments.lilypond))
+        results.append(measure_images(f"{BASE.name}: LilyPond", tree, encoder, progress=True))
+        encoder.forget()
     for knowledge, title in KNOWLEDGE.items():
-        print(f"{title}\n\n{format_results(each for each in results if each.knowledge == knowledge)}\n")
+        if rows := [result for result in results if result.knowledge == knowledge]:
+            print(f"{title}\n\n{format_results(rows)}\n")
     print_pieces([each for each in results if each.name.startswith(BASE.name) and each.cpu_sec])
     print_cost(results)
 

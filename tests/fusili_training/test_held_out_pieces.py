@@ -1,6 +1,7 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import example_scores
@@ -13,7 +14,12 @@ from fusili_mir.encoder import Encoder
 from fusili_mir.errors import InputError
 from fusili_training.corpus import CorpusPiece
 from fusili_training.evaluation import held_out_pieces
-from fusili_training.evaluation.held_out_onsets import RememberingEncoder, format_results, measure_shifts
+from fusili_training.evaluation.held_out_onsets import (
+    RememberingEncoder,
+    format_results,
+    measure_images,
+    measure_shifts,
+)
 from fusili_training.evaluation.held_out_pieces import (
     HeldOutPiece,
     Playing,
@@ -22,6 +28,7 @@ from fusili_training.evaluation.held_out_pieces import (
     open_piece,
 )
 from fusili_training.evaluation.held_out_shifts import BASE, PageShift, Shift, SoundShift
+from fusili_training.evaluation.whole_pieces import Knowledge, WholePiece
 from fusili_training.expression import Expression
 from fusili_training.render_recipe import AudioOptions
 from fusili_training.soundbank import LOWEST_PITCH, N_PITCHES, SoundBank
@@ -194,3 +201,35 @@ def test_each_thing_is_encoded_once_until_it_is_forgotten(tmp_path: Path, melody
     assert again is not score
     plain = Encoder(encoder.bundle).encode_pages(piece.pages)
     np.testing.assert_array_equal(again.embeddings, plain.embeddings)
+
+
+class OnePiece:
+    """A source of the one piece that it is given."""
+
+    name = "one"
+    knowledge: tuple[Knowledge, ...] = ("images",)
+
+    def __init__(self, piece: HeldOutPiece) -> None:
+        self.pieces: Sequence[str] = [piece.name]
+        self._piece = piece
+
+    @contextmanager
+    def open(self, piece: str, knowledge: Knowledge) -> Iterator[WholePiece]:
+        yield self._piece.under(BASE, knowledge)
+
+
+def test_pieces_of_another_engraver_are_measured_alike(tmp_path: Path, melody: HeldOutPiece) -> None:
+    encoder = RememberingEncoder(write_pitch_bundle(tmp_path / "bundle"))
+    result = measure_images("other", OnePiece(melody), encoder)
+    assert (result.name, result.knowledge, result.pieces) == ("other", "images", ["tune.whole"])
+    assert np.median(result.errors[0].model) < 0.045
+    assert format_results([result]).splitlines()[2].startswith("| other | 1 | 16 |")
+
+
+def test_the_result_of_a_layout_is_that_of_its_pieces(tmp_path: Path, sines: None) -> None:
+    song = corpus_piece(tmp_path, "song", example_scores.song(4))
+    encoder = RememberingEncoder(write_pitch_bundle(tmp_path / "bundle"))
+    images, _ = measure_shifts([(song, "whole"), (song, "voice")], [BASE], PLAYING, encoder)
+    voice = images.of_layout("voice")
+    assert (voice.name, voice.pieces) == (f"{BASE.name}: voice", ["song.voice"])
+    assert voice.errors == [images.errors[1]]

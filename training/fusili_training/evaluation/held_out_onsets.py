@@ -25,10 +25,10 @@ from fusili_training.evaluation.onset_errors import (
     median_error_ms,
     share_within,
 )
-from fusili_training.evaluation.whole_pieces import Knowledge
+from fusili_training.evaluation.whole_pieces import Knowledge, PieceSource
 from fusili_training.layouts import Layout
 
-__all__ = ["RememberingEncoder", "ShiftResult", "format_results", "measure_shifts"]
+__all__ = ["RememberingEncoder", "ShiftResult", "format_results", "measure_images", "measure_shifts"]
 
 _TOLERANCES_MS = (25, 50, 100, 250)
 _Encoded = TypeVar("_Encoded", EncodedScore, EncodedAudio)
@@ -122,6 +122,19 @@ def measure_shifts(
                 result.cpu_sec += time.process_time() - begin
         encoder.forget()
     return results
+
+
+def measure_images(name: str, source: PieceSource, encoder: Encoder, progress: bool = False) -> ShiftResult:
+    """Measure the onset errors of whole pieces from images alone, such as those of another engraver."""
+    result = ShiftResult(name, "images")
+    begin = time.process_time()
+    for piece in progress_bar(source.pieces, name, shown=progress):
+        with source.open(piece, "images") as whole:
+            result.errors.append(errors_of_piece(whole, encoder))
+        result.pieces.append(piece)
+        result.layouts.append("whole")
+    result.cpu_sec = time.process_time() - begin
+    return result
 
 
 def _errors(piece: HeldOutPiece, shift: Shift, knowledge: Knowledge, encoder: Encoder) -> OnsetErrors:
