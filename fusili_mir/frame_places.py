@@ -55,7 +55,7 @@ def frames_of_columns(
     -------
     np.ndarray of `FRAME_DTYPE` [shape=(M,)]
     """
-    position = places.position(grid.centre(np.arange(len(grid))))
+    position = places.position(grid.centre(np.arange(len(grid))), _lengths(places, course, axis))
     stop = np.minimum(position.astype(np.int64), len(course) - 1)
     column = axis.columns[course.columns[course.first[stop]]]
     frames = _frames(path, grid)
@@ -63,6 +63,20 @@ def frames_of_columns(
     frames["x"] = column["x0"] + (position - stop) * (column["x1"] - column["x0"])
     frames["y"] = (column["y0"] + column["y1"]) / 2
     return frames
+
+
+def _lengths(places: SoundingPlaces, course: Course, axis: ScoreAxis) -> Float64:
+    """Say how long the way through each stop is [shape=(P,)]: none where systems have clefs and key signatures.
+
+    They end about where systems begin to sound.
+    """
+    system = axis.columns["system"]
+    number = np.arange(len(axis)) - np.searchsorted(system, system)  # of each column in its system
+    column = course.columns[course.first[:-1]]
+    begins = column[places.first.astype(np.int64)]
+    _, first = np.unique(system[begins], return_index=True)
+    clef = np.quantile(number[begins[first]], 0.5, method="lower")
+    return np.where(number[column] < clef, 0.0, 1.0)
 
 
 def frames_of_notes(

@@ -21,7 +21,7 @@ from fusili_mir.played import PlayedScore
 from fusili_mir.similarity import CourseSimilarity
 from fusili_mir.tempo_map import TempoMap
 
-__all__ = ["NoteTimes", "StopTimes", "note_times", "onset_frames", "stop_times"]
+__all__ = ["NoteTimes", "StopTimes", "note_times", "stop_times"]
 
 _MIN_DURATION_SEC = 0.02
 
@@ -92,7 +92,7 @@ def stop_times(path: WarpingPath, similarity: CourseSimilarity, grid: FrameGrid)
     visited, first = np.unique(path.stop[music], return_index=True)
     frame = music[first]
     onset_sec = np.full(n_stops, np.nan)
-    onset_sec[visited] = grid.start_sec + onset_frames(path, similarity, visited, frame) * grid.frame_sec
+    onset_sec[visited] = grid.start_sec + _crossing(path, similarity, visited, frame) * grid.frame_sec
     heard = np.arange(visited[0], visited[-1] + 1)
     passed = heard[np.isnan(onset_sec[heard])]
     onset_sec[passed] = np.interp(
@@ -108,8 +108,8 @@ def stop_times(path: WarpingPath, similarity: CourseSimilarity, grid: FrameGrid)
     )
 
 
-def onset_frames(path: WarpingPath, similarity: CourseSimilarity, stops: Int64, frames: Int64) -> Float64:
-    """Return where stops begin that are first heard in some frames, in frames from the start [shape=(n,)]."""
+def _crossing(path: WarpingPath, similarity: CourseSimilarity, stops: Int64, frames: Int64) -> Float64:
+    """Return where stops begin that are first heard in some frames, in frames from the start."""
     before = np.maximum(frames - 1, 0)
     follows = (frames > 0) & ~path.is_filler[before] & (path.stop[before] != stops)
     old = np.where(follows, path.stop[before], stops)

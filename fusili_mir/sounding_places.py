@@ -13,12 +13,12 @@ import numpy as np
 
 from fusili_mir.decoding import WarpingPath
 from fusili_mir.geometry import Float64, FrameGrid, Int64
-from fusili_mir.note_times import onset_frames
 from fusili_mir.similarity import CourseSimilarity, Float32
 
 __all__ = ["SoundingPlaces", "sounding_places"]
 
-_MIN_LEAD = 1.0  # nats a frame, by which two places must differ to be two
+_MIN_LEAD = 1.0  # nats a frame, by which a place must stand out from its neighbours
+_MIN_EVIDENCE = 5.0  # nats in all
 _REACH = 32  # stops to either side of the path that may sound alike
 
 
@@ -38,13 +38,24 @@ class SoundingPlaces:
     last: Float64
     onset_sec: Float64
 
-    def position(self, seconds: Float64) -> Float64:
-        """Return where on the course the music is, in stops.
+    def position(self, seconds: Float64, lengths: Float64) -> Float64:
+        """Return where on the course the music is.
 
-        A place is crossed at once when it begins; then it goes on evenly to the next.
+        Parameters
+        ----------
+        seconds : np.ndarray [shape=(m,)]
+        lengths : np.ndarray [shape=(P,)]
+            How long the way through each stop is.
+
+        Returns
+        -------
+        np.ndarray [shape=(m,)]
+            In stops. A place is crossed at once when it begins; then it goes on evenly to the next.
         """
-        edges = np.stack((self.first, self.last), axis=1).ravel()
-        return np.interp(seconds, np.repeat(self.onset_sec, 2), edges)
+        edges = np.arange(len(lengths) + 1)
+        way = np.append(0.0, np.cumsum(lengths))
+        reached = np.interp(np.stack((self.first, self.last), axis=1).ravel(), edges, way)
+        return np.interp(np.interp(seconds, np.repeat(self.onset_sec, 2), reached), way, edges)
 
 
 def sounding_places(
@@ -70,41 +81,41 @@ def sounding_places(
     music = np.flatnonzero(~path.is_filler)
     if not len(music):
         music = np.arange(len(path.stop))
-    stops = path.stop[music]
-    begin = _beginnings(stops, replace(similarity, frames=similarity.frames[music]), scale)
-    end = np.append(begin[1:], len(music))
-    sounds = replace(similarity, frames=_means(similarity.frames[music], begin))
-    first, last = np.empty(len(begin)), np.empty(len(begin))
-    left = 0
-    for place, (one, other) in enumerate(zip(stops[begin], stops[end - 1], strict=True)):
-        right = stops[begin[place + 1]] if place + 1 < len(begin) else len(similarity.course)
-        window = slice(max(left, one - _REACH), min(right, other + 1 + _REACH))
-        nats = scale * sounds.block(slice(place, place + 1), window)[0]
-        run = _alike(nats, one - window.start, other + 1 - window.start)
-        first[place], last[place] = window.start + run.start + 0.5, window.start + run.stop - 0.5
-        left = max(window.start + run.stop, other + 1)
-    onset = onset_frames(path, similarity, stops[begin], music[begin])
-    return SoundingPlaces(
-        first, last, np.maximum.accumulate(grid.start_sec + onset * grid.frame_sec).astype(np.float64)
-    )
+    heard = replace(similarity, frames=similarity.frames[music])
+    begin = _beginnings(path.stop[music], heard, scale)
+    extents = _extents(path.stop[music], begin, heard, scale)
+    onset = _onsets(begin, extents.best, heard, music)
+    return SoundingPlaces(extents.first, extents.last, grid.start_sec + onset * grid.frame_sec)
 
 
 def _beginnings(stops: Int64, similarity: CourseSimilarity, scale: float) -> Int64:
     """Return the frames in which the path comes to something new.
 
-    Stays at neighbouring stops are joined for as long as either stop would do for the frames of the other.
+    A stay at a stop that the stop before or the stop after would explain almost as well is no place of its own;
+    its frames go to the better of the two.
     """
     begin = np.flatnonzero(np.diff(stops, prepend=-1))
-    while True:
-        middle = stops[(begin + np.append(begin[1:], len(stops))) // 2]
+    while len(begin) > 1:
+        n_frames = np.diff(begin, append=len(stops))
+        middle = stops[begin + n_frames // 2]
         sounds = replace(similarity, frames=_means(similarity.frames, begin))
         place = np.arange(len(begin))
-        own = sounds.pairs(place, middle)
-        swapped = sounds.pairs(place[1:], middle[:-1]) + sounds.pairs(place[:-1], middle[1:])
-        is_new = scale * (own[1:] + own[:-1] - swapped) >= _MIN_LEAD
-        if is_new.all():
+        before = np.append(-np.inf, sounds.pairs(place[1:], middle[:-1]))
+        after = np.append(sounds.pairs(place[:-1], middle[1:]), -np.inf)
+        lead = scale * (sounds.pairs(place, middle) - np.maximum(before, after))
+        # In nats, over what a place must have to be one.
+        excess = n_frames * lead - np.maximum(_MIN_LEAD * n_frames, _MIN_EVIDENCE)
+        weakest = (
+            (excess < 0)
+            & (excess <= np.append(np.inf, excess[:-1]))
+            & (excess < np.append(excess[1:], np.inf))
+        )
+        if not weakest.any():
             return begin
-        begin = begin[np.append(True, is_new)]
+        joins_after = np.flatnonzero(weakest & (after > before))
+        begin[joins_after + 1] = begin[joins_after]
+        begin = np.unique(np.delete(begin, np.flatnonzero(weakest)))
+    return begin
 
 
 def _means(frames: Float32, begin: Int64) -> Float32:
@@ -113,14 +124,66 @@ def _means(frames: Float32, begin: Int64) -> Float32:
     return np.asarray(sums / np.diff(begin, append=len(frames))[:, None], dtype=np.float32)
 
 
-def _alike(nats: Float32, one: int, other: int) -> slice:
+@dataclass(frozen=True)
+class _Extents:
+    """From where to where places reach, see `SoundingPlaces`, and the stop of each that sounds most like it."""
+
+    first: Float64
+    last: Float64
+    best: Int64
+
+
+def _extents(stops: Int64, begin: Int64, similarity: CourseSimilarity, scale: float) -> _Extents:
+    """Find all stops that sound like what was heard at each place."""
+    sounds = replace(similarity, frames=_means(similarity.frames, begin))
+    first, last = np.empty(len(begin)), np.empty(len(begin))
+    best = np.empty(len(begin), dtype=np.int64)
+    left = 0
+    for place, (start, end) in enumerate(zip(begin, np.append(begin[1:], len(stops)), strict=True)):
+        right = stops[end] if end < len(stops) else len(similarity.course)
+        visited = slice(stops[start], stops[end - 1] + 1)
+        window = slice(max(left, visited.start - _REACH), min(right, visited.stop + _REACH))
+        nats = scale * sounds.block(slice(place, place + 1), window)[0]
+        run = _alike(nats, slice(visited.start - window.start, visited.stop - window.start))
+        first[place], last[place] = window.start + run.start + 0.5, window.start + run.stop - 0.5
+        best[place] = window.start + run.start + int(nats[run].argmax())
+        left = max(window.start + run.stop, visited.stop)
+    # What is wider than note heads are holds several of them, or none.
+    return _Extents(first, np.minimum(last, first + np.median(last - first)), best)
+
+
+def _alike(nats: Float32, visited: slice) -> slice:
     """Return the stops next to each other that sound like the best of those visited.
 
     They hold the first visited one that does: of several note heads alike, the first is the one that begins.
     """
-    enough = nats > nats[one:other].max() - _MIN_LEAD
-    start = one + int(enough[one:other].argmax())
+    enough = nats > nats[visited].max() - _MIN_LEAD
+    start = visited.start + int(enough[visited].argmax())
     before, after = np.flatnonzero(~enough[:start]), np.flatnonzero(~enough[start:])
     return slice(
         int(before[-1]) + 1 if len(before) else 0, start + int(after[0]) if len(after) else len(nats)
     )
+
+
+def _onsets(begin: Int64, best: Int64, similarity: CourseSimilarity, music: Int64) -> Float64:
+    """Return when places begin, in frames of the recording.
+
+    A place begins where it and the one before together explain most, and within two frames where both are equally
+    similar.
+    """
+    end = np.append(begin[1:], len(music))
+    place = np.repeat(np.arange(len(begin)), end - begin)
+    frame = np.arange(len(music))
+    own = similarity.pairs(frame, best[place])
+    over_before = own - similarity.pairs(frame, best[np.maximum(place - 1, 0)])
+    after_over = similarity.pairs(frame, best[np.minimum(place + 1, len(best) - 1)]) - own
+    onset = music[begin].astype(np.float64)
+    for number in range(1, len(begin)):
+        start, middle = begin[number - 1], begin[number]
+        lead = np.concatenate((after_over[start:middle], over_before[middle : end[number]]))
+        split = 1 + int(np.cumsum(lead[:-1]).argmin())
+        here, before = music[start + split], music[start + split - 1]
+        onset[number] = here
+        if here == before + 1 and lead[split - 1] < 0 < lead[split]:
+            onset[number] += -0.5 - lead[split - 1] / (lead[split] - lead[split - 1])
+    return np.maximum.accumulate(onset)

@@ -9,7 +9,7 @@ import numpy.typing as npt
 import partitura as pt
 import pytest
 import soundfile
-from example_bundles import write_pitch_bundle
+from example_bundles import NATURALS, write_pitch_bundle
 from example_performances import FRAME_SEC, PITCHES, perform, record, tune
 from example_scores import VOLTAS, measure, melody, note, score
 from PIL import Image
@@ -27,6 +27,7 @@ from fusili_mir.engraving import EngravingOptions
 from fusili_mir.errors import InputError
 from fusili_mir.pages import Pages, load_pages, render_pages
 from fusili_mir.played import play_pages
+from fusili_mir.position_maps import get_position_maps
 
 SHORT_PAGES = EngravingOptions(page_height_mm=50)
 
@@ -242,6 +243,37 @@ def test_unfold_and_jumps_are_refused_where_they_make_no_sense(tmp_path: Path, e
         align_recording(pages, recording, encoder, unfold="twice")
     with pytest.raises(InputError, match="not read from images"):
         align_recording(as_images(tmp_path, pages), recording, encoder, unfold="maximal")
+
+
+def lively_tune(n_measures: int, seed: int) -> str:
+    """One staff of eighths, quarters and halves, with notes that are played again and again."""
+    rng = np.random.default_rng(seed)
+    bars, step = [], 8
+    for number in range(1, n_measures + 1):
+        content = ""
+        for kind in [["eighth"] * 4, ["quarter", "eighth", "eighth"], ["quarter"] * 2, ["half"]][
+            rng.integers(4)
+        ]:
+            step = int(np.clip(step + rng.integers(-3, 4), 2, 14))
+            content += note(NATURALS[step], kind)
+        bars.append(measure(content, number, first=number == 1))
+    return score(bars)
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_images_alone_tell_when_the_heads_of_a_lively_tune_begin(
+    tmp_path: Path, encoder: Encoder, seed: int
+) -> None:
+    pages = engraved(tmp_path, lively_tune(40, seed))
+    performed = perform(play_pages(pages), slower=0.0007)
+    maps = get_position_maps(align_pages(as_images(tmp_path, pages), record(performed), encoder))
+    heads = pages.notes
+    x, y = (heads["x0"] + heads["x1"]) / 2, (heads["y0"] + heads["y1"]) / 2
+    errors = np.abs(maps.position_to_seconds(heads["page"], x, y) - performed["onset_sec"])
+    assert len(set(pages.systems["system"])) > 2
+    assert np.median(errors) <= 0.015
+    assert np.mean(errors < 0.1) >= 0.97
+    assert np.mean(errors < 0.25) >= 0.98
 
 
 @pytest.mark.parametrize("n_played", [9, 13, 15])

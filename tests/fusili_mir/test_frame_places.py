@@ -4,15 +4,18 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from example_performances import axis_of
 from example_scores import measure, note, score
 
+from fusili_mir.course import reading_course
 from fusili_mir.decoding import WarpingPath
 from fusili_mir.engraving import EngravingOptions
-from fusili_mir.frame_places import frames_of_notes
+from fusili_mir.frame_places import frames_of_columns, frames_of_notes
 from fusili_mir.geometry import FrameGrid
 from fusili_mir.pages import Pages, render_pages
 from fusili_mir.played import PlayedScore, play_pages
 from fusili_mir.score_axis import COLUMN_DTYPE, ScoreAxis
+from fusili_mir.sounding_places import SoundingPlaces
 from fusili_mir.tempo_map import TempoMap
 
 REST = "<note><rest measure='yes'/><duration>4</duration><voice>1</voice></note>"
@@ -83,3 +86,19 @@ def test_confidences_are_lowered_by_the_reliability(tmp_path: Path) -> None:
     (tmp_path / "one.musicxml").write_text(score([measure(note("C5", "half"), first=True)]))
     pages = render_pages(tmp_path / "one.musicxml")
     assert frames_at_two_per_beat(pages, play_pages(pages))["confidence"].tolist() == [0.5] * 4
+
+
+def test_clefs_take_no_time_where_only_images_are_known() -> None:
+    axis = axis_of(20, n_systems=3)  # systems of 20 columns of 10 px, which begin to sound in their column 5
+    first = np.array([5, 15, 25, 35, 45, 55], float)
+    places = SoundingPlaces(first, first, np.arange(6.0))
+    grid = FrameGrid(50, 0.1)
+    ones = np.ones(len(grid), np.float32)
+    path = WarpingPath(np.zeros(len(grid), np.int64), ones < 0, ones, ones, 0.5)
+    frames = frames_of_columns(path, places, reading_course(axis), axis, grid)
+    in_second = frames[(frames["onset_sec"] > 1) & (frames["onset_sec"] < 2)]
+    assert (
+        in_second["system"].tolist() == [0] * 9
+    )  # the five columns to the end of the system take all the time
+    assert np.diff(in_second["x"]) == pytest.approx(5.0, abs=1e-3)
+    assert frames["x"][frames["system"] == 1].min() >= 50 + 10 * 5

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import numpy.typing as npt
 import pytest
@@ -59,9 +61,14 @@ def test_of_heads_that_sound_alike_the_first_begins() -> None:
 
 def test_a_place_is_crossed_when_it_begins_and_then_left_evenly_for_the_next() -> None:
     places = SoundingPlaces(np.array([1.0, 9.0]), np.array([3.0, 12.0]), np.array([2.0, 5.0]))
-    assert places.position(np.array([0.0, 1.9, 2.1, 3.5, 4.9, 5.1, 9.0])) == pytest.approx(
-        [1, 1, 3.2, 6, 8.8, 12, 12]
-    )
+    seconds = np.array([0.0, 1.9, 2.1, 3.5, 4.9, 5.1, 9.0])
+    assert places.position(seconds, np.ones(20)) == pytest.approx([1, 1, 3.2, 6, 8.8, 12, 12])
+
+
+def test_stops_without_length_are_passed_in_no_time() -> None:
+    places = SoundingPlaces(np.array([0.0, 10.0]), np.array([0.0, 10.0]), np.array([0.0, 5.0]))
+    lengths = np.array([1, 1, 0, 0, 0, 0, 0, 1, 1, 1], float)
+    assert places.position(np.array([1.0, 1.9, 2.1, 3.0]), lengths) == pytest.approx([1, 1.9, 7.1, 8])
 
 
 def test_an_onset_after_silence_is_where_the_music_goes_on() -> None:
@@ -69,6 +76,23 @@ def test_an_onset_after_silence_is_where_the_music_goes_on() -> None:
     path = walked([1, 1, 1, 1, 1, 1, 6, 6], [True, True, False, False, True, True, False, False])
     places = places_of(path, similarity_of(frames, COLUMNS))
     assert places.onset_sec == pytest.approx([0.2, 0.6])
+
+
+def test_a_glimpse_of_a_head_between_two_others_is_not_taken_for_its_onset() -> None:
+    columns = np.array([1, 1, 0, 0, 2, 2, 0, 0, 3, 3])
+    similarity = similarity_of(np.array([1] * 5 + [3] * 5), columns)
+    mixed = unit_vectors(np.eye(8)[[1]] + np.eye(8)[[3]] + 0.1 * np.eye(8)[[2]])  # both notes in one frame
+    frames = np.concatenate((similarity.frames[:4], mixed, similarity.frames[5:]))
+    places = places_of(walked([1] * 4 + [5] + [8] * 5), replace(similarity, frames=frames))
+    assert places.first.tolist() == [0.5, 8.5]
+    assert places.onset_sec == pytest.approx([0.0, 0.45], abs=0.051)
+
+
+def test_a_wide_place_ends_where_a_note_head_would() -> None:
+    columns = np.array([1, 1, 0, 2, 2, 2, 2, 2, 2, 0, 3, 3])  # three heads of sound 2 touch each other
+    places = places_of(walked([0] * 4 + [3] * 4 + [10] * 4), similarity_of(np.repeat([1, 2, 3], 4), columns))
+    assert places.first.tolist() == [0.5, 3.5, 10.5]
+    assert places.last.tolist() == [1.5, 4.5, 11.5]
 
 
 def test_where_nothing_sounds_like_the_score_there_is_one_place() -> None:
