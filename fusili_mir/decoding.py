@@ -76,11 +76,13 @@ def decode_path(
     n_frames, n_stops = len(similarity.frames), len(similarity.course)
     expected = expected_frames(rough, rough_path)
     baseline = similarity.baseline(scale)
+    hubs = options.hub_weight_of(similarity.course) * similarity.hubs(scale, baseline)
 
     def scores(block: Block) -> Float32:
         nats = similarity.block(block.frames, block.stops)
         nats *= np.float32(scale)
         nats -= baseline[block.frames, None]
+        nats -= hubs[block.stops]
         nats -= tempo_penalty(expected, block, options.tempo_weight * frame_sec)
         return nats
 

@@ -130,7 +130,9 @@ class Encoder:
             frames += [rows[clip.keep_from : clip.keep_to] for clip, rows in zip(batch, local, strict=True)]
             pooled.append(whole)
         stitched = np.concatenate(frames)
-        return EncodedAudio(stitched, FrameGrid(len(stitched), spec.frame_sec), np.concatenate(pooled))
+        return EncodedAudio(
+            stitched, FrameGrid(len(stitched), spec.frame_sec, spec.lead_sec), np.concatenate(pooled)
+        )
 
     def _run(self, tower: Tower, batch: Float32, n_tokens: int) -> list[Float32]:
         """Return local [shape=(B, n_tokens, d)] and global [shape=(B, d)] embeddings of a batch."""

@@ -1,9 +1,9 @@
 """From a warping path to the onsets and offsets of notes, finer than frames.
 
-The path is in one frame at one stop and in the next at another: the onset lies where the two are equally
-similar, on a line from one frame's middle to the other's. Notes of a chord share an onset. Stops that the path
-passed by are placed between their neighbours as the score has them. What lies before the first stop or after
-the last one that was heard has no time.
+The path is in one frame at one stop and in the next at another: the onset lies nearby, where the new one gains
+most over the old one, on a line from one frame's middle to the other's. Notes of a chord share an onset. Stops
+that the path passed by are placed between their neighbours as the score has them. What lies before the first
+stop or after the last one that was heard has no time.
 """
 
 from __future__ import annotations
@@ -24,6 +24,8 @@ from fusili_mir.tempo_map import TempoMap
 __all__ = ["NoteTimes", "StopTimes", "note_times", "stop_times"]
 
 _MIN_DURATION_SEC = 0.02
+_NEAR_FRAMES = 6  # to either side of the path's change of stops, where the onset is looked for
+_LEVEL_FRAMES = 2  # to either side of the steepest rise, between whose levels the onset lies
 
 
 @dataclass(frozen=True)
@@ -109,15 +111,34 @@ def stop_times(path: WarpingPath, similarity: CourseSimilarity, grid: FrameGrid)
 
 
 def _crossing(path: WarpingPath, similarity: CourseSimilarity, stops: Int64, frames: Int64) -> Float64:
-    """Return where stops begin that are first heard in some frames, in frames from the start."""
+    """Return where stops begin that are first heard in some frames, in frames from the start.
+
+    What a stop leads over the one before rises steeply when it begins; before that it creeps up while the old
+    sound fades. The onset is half-way up the steep part.
+    """
     before = np.maximum(frames - 1, 0)
     follows = (frames > 0) & ~path.is_filler[before] & (path.stop[before] != stops)
     old = np.where(follows, path.stop[before], stops)
-    lead_before = similarity.pairs(before, stops) - similarity.pairs(before, old)
-    lead_after = similarity.pairs(frames, stops) - similarity.pairs(frames, old)
-    crosses = follows & (lead_before < 0) & (lead_after > 0)
-    share = np.where(crosses, -lead_before / np.where(crosses, lead_after - lead_before, 1), 0.5)
-    return np.asarray(np.where(crosses, frames - 0.5 + share, frames), dtype=np.float64)
+    # One row a stop: frames around the first one it is heard in, as far as it and the stop before reach.
+    near = frames[:, None] + np.arange(-_NEAR_FRAMES, _NEAR_FRAMES)
+    from_frame = np.append(0, frames[:-1])
+    to_frame = np.append(frames[1:], len(path.stop))
+    inside = (near >= from_frame[:, None]) & (near < to_frame[:, None])
+    heard = np.clip(near, from_frame[:, None], to_frame[:, None] - 1)
+    shape = heard.shape
+    lead = similarity.pairs(heard.ravel(), np.repeat(stops, shape[1])).reshape(shape)
+    lead -= similarity.pairs(heard.ravel(), np.repeat(old, shape[1])).reshape(shape)
+    rise = np.where(inside[:, 1:] & inside[:, :-1], np.diff(lead, axis=1), -np.inf)
+    steepest = rise.argmax(axis=1)  # from this frame of the row to the next one
+    row = np.arange(len(stops))
+    around = steepest[:, None] + np.arange(-_LEVEL_FRAMES, _LEVEL_FRAMES + 2)
+    levels = lead[row[:, None], np.clip(around, 0, shape[1] - 1)]
+    low, high = levels[:, :_LEVEL_FRAMES].mean(axis=1), levels[:, _LEVEL_FRAMES + 2 :].mean(axis=1)
+    here, there = lead[row, steepest], lead[row, steepest + 1]
+    rises = follows & (there > here) & (high > low)
+    share = np.where(rises, ((low + high) / 2 - here) / np.where(rises, there - here, 1), 0.5)
+    onset = near[row, steepest] + 0.5 + np.clip(share, 0.0, 1.0)
+    return np.asarray(np.where(rises, onset, frames), dtype=np.float64)
 
 
 def note_times(

@@ -13,9 +13,10 @@ from functools import cached_property
 
 import numpy as np
 
+from fusili_mir.course import Course
 from fusili_mir.errors import InputError
 from fusili_mir.geometry import Int64
-from fusili_mir.similarity import CourseSimilarity, Float32, pool_frames
+from fusili_mir.similarity import CourseSimilarity, Float32, log_mean_exp, pool_frames
 from fusili_mir.viterbi import Block, DecodedPath, PathCosts, best_path, best_score, whole_blocks
 
 __all__ = ["DecodingOptions", "RoughSearch", "path_costs", "played_columns"]
@@ -33,6 +34,9 @@ class DecodingOptions:
         Fastest passage, over the average of the piece.
     skip_cost, filler_cost, margin_cost, jump_cost : float
         In nats; see `fusili_mir.viterbi.PathCosts`.
+    hub_weight, column_hub_weight : float
+        How far stops that sound like everything are marked down, as the baseline does with frames: 1 is all the
+        way, as in a step of Sinkhorn's iteration. The second is for courses of single columns.
     tempo_weight : float
         Nats a frame for each second that a stop is away from where a steady tempo has it.
     band_stops : int
@@ -46,6 +50,8 @@ class DecodingOptions:
     filler_cost: float = 10.0
     margin_cost: float = 40.0
     jump_cost: float = 40.0
+    hub_weight: float = 1.0
+    column_hub_weight: float = 0.3
     tempo_weight: float = 1.0
     band_stops: int = 256
     rough_cells: int = 2**23
@@ -56,6 +62,10 @@ class DecodingOptions:
                 f"max_speed {self.max_speed:g}, band_stops {self.band_stops}, rough_cells {self.rough_cells}; "
                 "expected at least 1, 16 and 1024"
             )
+
+    def hub_weight_of(self, course: Course) -> np.float32:
+        """Return the weight for the stops of a course."""
+        return np.float32(self.column_hub_weight if course.of_columns else self.hub_weight)
 
 
 @dataclass(frozen=True)
@@ -115,10 +125,14 @@ class RoughSearch:
     def path(self, jumps: bool = False) -> DecodedPath:
         """Return the best path, in groups."""
         n_frames, n_stops = self.scores.shape
-        return best_path(self._block, whole_blocks(n_frames, n_stops), n_stops, self.costs(jumps))
+        by_frame = np.float32(self.factors[0])
+        hubs = by_frame * np.maximum(log_mean_exp(self.scores / by_frame, axis=0), 0.0)
+        hubs *= self.options.hub_weight_of(self.similarity.course)
 
-    def _block(self, block: Block) -> Float32:
-        return self.scores[block.frames, block.stops]
+        def scores(block: Block) -> Float32:
+            return self.scores[block.frames, block.stops] - hubs[block.stops]
+
+        return best_path(scores, whole_blocks(n_frames, n_stops), n_stops, self.costs(jumps))
 
     def costs(self, jumps: bool = False) -> PathCosts:
         """Say what a path of groups may do."""

@@ -7,7 +7,7 @@ cosine; matrices are made block by block, never whole, so that memory does not g
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 import numpy as np
@@ -22,6 +22,7 @@ __all__ = [
     "Float32",
     "column_similarity",
     "frame_similarity",
+    "log_mean_exp",
     "pool_frames",
     "unit_vectors",
 ]
@@ -82,6 +83,13 @@ def column_similarity(embeddings: Float32, mask: Bool, frames: Float32) -> Float
     n_columns, n_rows, d = embeddings.shape
     similarity = frame_similarity(embeddings.reshape(-1, d), frames).T.reshape(-1, n_columns, n_rows)
     return _best_patch(similarity, mask).T
+
+
+def log_mean_exp(nats: Float32, axis: int) -> Float32:
+    """Return the logarithm of the mean of exponentials along an axis."""
+    top = nats.max(axis=axis, keepdims=True)
+    mean = np.exp(nats - top).mean(axis=axis)
+    return np.asarray(np.squeeze(top, axis) + np.log(mean), dtype=np.float32)
 
 
 def pool_frames(frames: Float32, factor: int) -> Float32:
@@ -159,10 +167,31 @@ class CourseSimilarity:
         sample = np.unique(np.linspace(0, n_all - 1, min(n_columns, n_all)).round().astype(np.int64))
         result = np.empty(len(self.frames), dtype=np.float32)
         for frames in self.frame_blocks(len(sample)):
-            logits = scale * self._columns(sample, self.frames[frames])
-            top = logits.max(axis=1, keepdims=True)
-            result[frames] = top[:, 0] + np.log(np.exp(logits - top).mean(axis=1))
+            result[frames] = log_mean_exp(scale * self._columns(sample, self.frames[frames]), axis=1)
         return result
+
+    def hubs(self, scale: float, frame_baseline: Float32, n_frames: int = 1024) -> Float32:
+        """Return by how much each stop is more similar to any frame than columns are on the whole.
+
+        Parameters
+        ----------
+        scale : float
+            Of the cosines.
+        frame_baseline : np.ndarray [shape=(M,)]
+            As `baseline` gives it.
+        n_frames : int
+            How many frames are looked at, evenly taken from all.
+
+        Returns
+        -------
+        np.ndarray [shape=(P,)]
+            In nats, at least 0: a stop that sounds like nothing may be one that was not played.
+        """
+        n_all = len(self.frames)
+        sample = np.unique(np.linspace(0, n_all - 1, min(n_frames, n_all)).round().astype(np.int64))
+        heard = replace(self, frames=self.frames[sample])
+        nats = scale * heard.block(slice(0, len(sample)), slice(0, len(self.course)))
+        return np.maximum(log_mean_exp(nats - frame_baseline[sample, None], axis=0), 0.0)
 
     def pairs(self, frames: Int64, stops: Int64) -> Float32:
         """Return the similarity of each frame with the stop of the same place in the other list [shape=(n,)]."""

@@ -40,6 +40,16 @@ def test_a_sudden_change_lies_on_the_border_of_two_frames() -> None:
     assert times.onset_sec[:2] == pytest.approx([10.0, 10.5])
 
 
+def test_an_onset_is_where_the_new_note_sets_in_not_where_the_old_one_has_faded() -> None:
+    # The new note leads from frame 6 on, because the old one fades; it sets in between frames 6 and 7. Half-way
+    # between the levels around, (-0.2 - 0.1) / 2 and 0.9, is 0.375: after 0.275 / 0.8 of the way.
+    lead = np.array([-0.6, -0.5, -0.4, -0.3, -0.2, -0.1, 0.1, 0.9, 0.9, 0.9])
+    old = (np.sqrt(2 - lead**2) - lead) / 2
+    frames = np.stack([old, old + lead, 0 * lead, 0 * lead], axis=1)
+    times = stop_times(path_of([0] * 6 + [1] * 4), similarity_of(frames.tolist()), FrameGrid(10, 1.0))
+    assert times.onset_sec[1] == pytest.approx(6.5 + 0.275 / 0.8, abs=1e-5)
+
+
 def test_after_filler_an_onset_is_where_its_frame_begins() -> None:
     similarity = similarity_of([[1, 0, 0, 0], [0, 0, 0, 1], [0, 1, 0, 0]])
     times = stop_times(path_of([0, 0, 1], filler=[1]), similarity, FrameGrid(3, 1.0))

@@ -98,6 +98,16 @@ def test_the_baseline_is_the_log_of_the_mean_over_all_columns() -> None:
     np.testing.assert_allclose(similarity.baseline(20.0), expected, atol=1e-4)
 
 
+def test_hubs_are_stops_more_similar_to_all_frames_than_columns_are() -> None:
+    similarity = random_similarity(3)
+    baseline = similarity.baseline(5.0)
+    found = similarity.hubs(5.0, baseline)
+    stops = np.array(slow_stops(similarity))  # (M, P)
+    means = np.exp(5.0 * stops - baseline[:, None]).mean(axis=0)
+    assert found == pytest.approx(np.maximum(np.log(means), 0), abs=1e-5)
+    assert (found > 0).any()
+
+
 def test_blocks_do_not_depend_on_how_the_frames_are_cut(monkeypatch: pytest.MonkeyPatch) -> None:
     similarity = random_similarity(5, n_frames=100)
     whole, baseline = similarity.pooled(2), similarity.baseline(20.0)

@@ -244,7 +244,7 @@ class _LayoutRenderer:
                 "json": json.dumps(described, separators=(",", ":")).encode(),
             },
             image.shape[1],
-            described["duration_sec"],
+            round(clip.duration_sec, 5),
         )
 
 

@@ -130,7 +130,8 @@ class _Spectrum(nn.Module):
         windows = torch.cat([hops[:, shift : shift + n_frames] for shift in range(self.n_hops)], dim=2)
         power = self._power_by_products(windows) if torch.compiler.is_exporting() else self._power(windows)
         # The small number keeps the root away from 0, where it has no gradient.
-        return (power + 1e-12).sqrt() @ self.filters
+        bands: Tensor = (power + 1e-12).sqrt() @ self.filters
+        return bands
 
     def _power(self, windows: Tensor) -> Tensor:
         bins = torch.fft.rfft(windows * self.window)[:, :, self.bins]
