@@ -130,11 +130,10 @@ class _Spectrum(nn.Module):
         windows = torch.cat([hops[:, shift : shift + n_frames] for shift in range(self.n_hops)], dim=2)
         power = self._power_by_products(windows) if torch.compiler.is_exporting() else self._power(windows)
         # The small number keeps the root away from 0, where it has no gradient.
-        bands: Tensor = (power + 1e-12).sqrt() @ self.filters
-        return bands
+        return (power + 1e-12).sqrt() @ self.filters
 
     def _power(self, windows: Tensor) -> Tensor:
-        bins = torch.fft.rfft(windows * self.window)[:, :, self.bins]
+        bins: Tensor = torch.fft.rfft(windows * self.window)[:, :, self.bins]
         return bins.real.square() + bins.imag.square()
 
     def _power_by_products(self, windows: Tensor) -> Tensor:
