@@ -51,7 +51,7 @@ class DecodingOptions:
     margin_cost: float = 40.0
     jump_cost: float = 40.0
     hub_weight: float = 1.0
-    column_hub_weight: float = 0.3
+    column_hub_weight: float = 0.6
     tempo_weight: float = 1.0
     band_stops: int = 256
     rough_cells: int = 2**23

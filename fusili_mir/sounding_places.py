@@ -17,8 +17,8 @@ from fusili_mir.similarity import CourseSimilarity, Float32
 
 __all__ = ["SoundingPlaces", "sounding_places"]
 
-_MIN_LEAD = 1.0  # nats a frame, by which a place must stand out from its neighbours
-_MIN_EVIDENCE = 5.0  # nats in all
+_MIN_LEAD = 0.3  # nats a frame, by which a place must stand out from its neighbours
+_MIN_EVIDENCE = 1.0  # nats in all
 _REACH = 32  # stops to either side of the path that may sound alike
 
 

@@ -64,6 +64,13 @@ def test_a_held_note_counts_half_after_the_recency_time() -> None:
     torch.testing.assert_close(targets.alignment, expected[None])
 
 
+def test_a_frame_belongs_to_what_sounds_in_its_middle() -> None:
+    notes = truth(head(5, 5, 0.7, 1.8), head(15, 5, 1.8, 2.6))  # middles at 0.25, 0.75, 1.25, ... s
+    alignment = dense_targets([notes], PATCHES, FRAMES, recency_sec=1.0).alignment[0]
+    assert alignment[0].nonzero().flatten().tolist() == [1, 2, 3]
+    assert alignment[1].nonzero().flatten().tolist() == [4]
+
+
 def test_pitches_are_found_where_they_lie_sound_and_begin() -> None:
     low = LOWEST_PITCH
     notes = truth(

@@ -103,10 +103,21 @@ class DenseTargets:
         return DenseTargets(self.alignment.to(device, non_blocking=True), notes)
 
 
+def _heard_in_the_middle(truth: TruthArray, frame_sec: float) -> TruthArray:
+    """Shorten notes at both ends, so that they overlap the frames in whose middle they sound."""
+    shortened = truth.copy()
+    shortened["onset_sec"] += frame_sec / 2
+    shortened["offset_sec"] -= frame_sec / 2
+    return shortened
+
+
 def dense_targets(
     truths: Sequence[TruthArray], patches: PatchGrid, frames: FrameGrid, recency_sec: float
 ) -> DenseTargets:
     """Return the targets of a batch, all of whose segments have been padded to the same grids.
+
+    What sounds in a frame is what sounds in its middle: a model that learns this turns to a note when it begins,
+    neither earlier nor later.
 
     Parameters
     ----------
@@ -124,7 +135,7 @@ def dense_targets(
     frame_onsets = np.zeros((batch, n_frames, N_PITCHES), dtype=np.bool_)
     fading = 0.5 ** (np.arange(n_frames, dtype=np.float32) * frames.frame_sec / recency_sec)
     for item, truth in enumerate(truths):
-        notes = place_notes(truth, patches, frames)
+        notes = place_notes(_heard_in_the_middle(truth, frames.frame_sec), patches, frames)
         keys = notes.pitch - LOWEST_PITCH
         for patch, first, end, key, struck in zip(
             notes.patch, notes.first_frame, notes.end_frame, keys, notes.struck, strict=True
