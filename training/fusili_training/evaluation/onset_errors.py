@@ -130,7 +130,10 @@ def errors_of_piece(piece: WholePiece, encoder: Encoder, progress: bool = False)
 def _found_errors(piece: WholePiece, score: EncodedScore, audio: EncodedAudio, scale: float) -> Float64:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", AlignmentWarning)  # the errors say as much
-        alignment = align_encoded(piece.pages, score, audio, scale)
+        try:
+            alignment = align_encoded(piece.pages, score, audio, scale)
+        except InputError:  # nothing sounds like the score, as may be with shuffled frames
+            return np.full(len(piece.heads), np.inf)
     heads = piece.heads
     if alignment.played is None:
         maps = get_position_maps(alignment.frames)
