@@ -1,4 +1,4 @@
-"""The example that comes with the package: a song as a score, as a scanned page and as a recording.
+"""The example that comes with the package: a song as a score, as an image of its page and as a recording.
 
 Where the files come from, and on what terms they may be used, stands in `fusili_mir/examples/README.md`.
 """

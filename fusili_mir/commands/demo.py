@@ -40,7 +40,7 @@ _TOLERANCES_MS = (25, 50, 100, 250)
 def command(out: Path, model: Path | None, force: bool) -> None:
     """Align a song that comes with the package, and say how well that went.
 
-    A recording of it is aligned twice: with its symbolic score, and with a scanned page alone. Both results
+    A recording of it is aligned twice: with its symbolic score, and with an image of the page alone. Both results
     are compared with the truth, which is known, and written with everything that `fusili-mir align` can write.
     """
     from fusili_mir.alignment import as_encoder
@@ -54,7 +54,7 @@ def command(out: Path, model: Path | None, force: bool) -> None:
         from_score, from_image = demonstrate(example, as_encoder(model), out, force)
     paragraphs = (
         _piece(example, from_score),
-        _errors({"with the score": from_score, "with a scanned page alone": from_image}),
+        _errors({"with the score": from_score, "with a page image alone": from_image}),
         _files(from_score, from_image),
         _next_commands(example, model),
     )
@@ -89,7 +89,7 @@ def _files(from_score: Demonstration, from_image: Demonstration) -> str:
         from_score.folder / "overlay-001.png": "when each place of the page sounds",
         from_score.folder / "similarity.png": "score against recording, and the path",
         from_score.folder / "alignment.match": "for partitura; beside it notes, measures, MIDI, labels, JSON",
-        from_image.folder / "overlay-001.png": "the same from the scanned page alone",
+        from_image.folder / "overlay-001.png": "the same from the page image alone",
     }
     width = max(len(str(file)) for file in shown)
     return "\n".join(("Look at", *(f"  {file!s:<{width}}  {text}" for file, text in shown.items())))
