@@ -163,8 +163,7 @@ class CourseSimilarity:
         np.ndarray [shape=(M,)]
             In nats.
         """
-        n_all = len(self.embeddings)
-        sample = np.unique(np.linspace(0, n_all - 1, min(n_columns, n_all)).round().astype(np.int64))
+        sample = _evenly_taken(n_columns, len(self.embeddings))
         result = np.empty(len(self.frames), dtype=np.float32)
         for frames in self.frame_blocks(len(sample)):
             result[frames] = log_mean_exp(scale * self._columns(sample, self.frames[frames]), axis=1)
@@ -187,11 +186,15 @@ class CourseSimilarity:
         np.ndarray [shape=(P,)]
             In nats, at least 0: a stop that sounds like nothing may be one that was not played.
         """
-        n_all = len(self.frames)
-        sample = np.unique(np.linspace(0, n_all - 1, min(n_frames, n_all)).round().astype(np.int64))
+        sample = _evenly_taken(n_frames, len(self.frames))
         heard = replace(self, frames=self.frames[sample])
-        nats = scale * heard.block(slice(0, len(sample)), slice(0, len(self.course)))
-        return np.maximum(log_mean_exp(nats - frame_baseline[sample, None], axis=0), 0.0)
+        result = np.empty(len(self.course), dtype=np.float32)
+        size = max(16, _BLOCK_CELLS // (len(sample) * self.mask.shape[1]))
+        for start in range(0, len(result), size):
+            stops = slice(start, min(start + size, len(result)))
+            nats = scale * heard.block(slice(0, len(sample)), stops) - frame_baseline[sample, None]
+            result[stops] = log_mean_exp(nats, axis=0)
+        return np.maximum(result, 0.0)
 
     def pairs(self, frames: Int64, stops: Int64) -> Float32:
         """Return the similarity of each frame with the stop of the same place in the other list [shape=(n,)]."""
@@ -244,6 +247,11 @@ class CourseSimilarity:
         n_columns, n_rows, d = patches.shape
         similarity = (frames @ patches.reshape(-1, d).T).reshape(-1, n_columns, n_rows)
         return _best_patch(similarity, self.mask[columns])
+
+
+def _evenly_taken(number: int, n_all: int) -> Int64:
+    """Return at most so many places out of all, evenly spread."""
+    return np.unique(np.linspace(0, n_all - 1, min(number, n_all)).round().astype(np.int64))
 
 
 def _best_patch(similarity: Float32, mask: Bool) -> Float32:

@@ -98,7 +98,11 @@ def test_the_baseline_is_the_log_of_the_mean_over_all_columns() -> None:
     np.testing.assert_allclose(similarity.baseline(20.0), expected, atol=1e-4)
 
 
-def test_hubs_are_stops_more_similar_to_all_frames_than_columns_are() -> None:
+@pytest.mark.parametrize("block_cells", [2**22, 64])
+def test_hubs_are_stops_more_similar_to_all_frames_than_columns_are(
+    block_cells: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("fusili_mir.similarity._BLOCK_CELLS", block_cells)
     similarity = random_similarity(3)
     baseline = similarity.baseline(5.0)
     found = similarity.hubs(5.0, baseline)

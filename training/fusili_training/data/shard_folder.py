@@ -108,7 +108,15 @@ class ShardFolder:
             )
         shards = [shard["name"] for shard in self.manifest["splits"].get(split, {}).get("shards", [])]
         self.entries = [
-            PairEntry(shard=shard, **sample)
+            PairEntry(
+                sample["key"],
+                sample["mutant_of"],
+                shard,
+                sample["offset"],
+                sample["size"],
+                sample.get("width_px", 0),
+                sample.get("duration_sec", 0.0),
+            )
             for shard in shards
             for sample in self._read_json(shard.removesuffix(".tar") + ".json")["samples"]
         ]
