@@ -11,21 +11,11 @@ from fusili_mir.errors import InputError
 from fusili_mir.geometry import FrameGrid, PatchGrid
 from fusili_training.evaluation.baselines import (
     chance_local,
-    chance_mrr,
-    chance_recall,
     shuffled_frames,
     straight_line,
 )
-from fusili_training.evaluation.bootstrap import bootstrap, ratio_interval, weighted_median
-from fusili_training.evaluation.global_retrieval import (
-    Ranks,
-    rank_by_product,
-    rank_matrix,
-    retrieval_interval,
-)
 from fusili_training.evaluation.local import local_perplexity, local_top1, score_local
 from fusili_training.evaluation.matching_rules import SEQ2SEQ, MatchingRule
-from fusili_training.evaluation.onset_errors import median_error_ms, share_within
 from fusili_training.evaluation.point_and_retrieve import PointSegment, chance_point, score_point
 from fusili_training.evaluation.scoring_grid import PAPER_FRAME_SEC, ScoringGrid
 from fusili_training.truth import TRUTH_DTYPE, TruthArray
@@ -265,68 +255,6 @@ def test_shuffling_keeps_the_frames_that_are_judged_together() -> None:
     assert shuffled_frames(similarity, 4, "a").tolist() == shuffled.tolist()
 
 
-# --- global retrieval
-
-
-def test_ranks_by_hand() -> None:
-    scores = np.array([[3, 2, 1], [5, 4, 1], [1, 2, 0]], np.float32)
-    ranks = rank_matrix(scores)
-    assert ranks.better.tolist() == [0, 1, 2]
-    assert ranks.recall(1).tolist() == [1, 0, 0]
-    assert ranks.recall(2).tolist() == [1, 1, 0]
-    assert ranks.reciprocal() == pytest.approx([1, 1 / 2, 1 / 3])
-
-
-def test_ties_are_broken_by_chance_on_average() -> None:
-    ranks = rank_matrix(np.array([[1, 1, 0]], np.float32), np.array([0]))
-    assert ranks.recall(1).tolist() == [0.5]
-    assert ranks.reciprocal() == pytest.approx([(1 + 1 / 2) / 2])
-
-
-def test_a_model_that_tells_nothing_apart_gets_what_guessing_gets() -> None:
-    ranks = rank_matrix(np.ones((5, 5), np.float32))
-    assert ranks.recall(1).mean() == pytest.approx(chance_recall(5))
-    assert ranks.reciprocal().mean() == pytest.approx(chance_mrr(5))
-    assert chance_mrr(3) == pytest.approx((1 + 1 / 2 + 1 / 3) / 3)
-
-
-@settings(max_examples=30, deadline=None)
-@given(st.integers(2, 40), st.integers(0, 2**32 - 1))
-def test_retrieval_agrees_with_sorting_one_query_after_the_other(n: int, seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    images, recordings = rng.normal(size=(2, n, 4)).astype(np.float32)
-    ranks = rank_by_product(images, recordings)
-    scores = images @ recordings.T
-    places = [sorted(range(n), key=lambda j: -scores[i, j]).index(i) + 1 for i in range(n)]
-    assert ranks.recall(1).mean() == pytest.approx(np.mean([place == 1 for place in places]))
-    assert ranks.recall(5).mean() == pytest.approx(np.mean([place <= 5 for place in places]))
-    assert ranks.reciprocal().mean() == pytest.approx(np.mean([1 / place for place in places]))
-
-
-def test_blocks_of_queries_give_the_ranks_of_the_whole(monkeypatch: pytest.MonkeyPatch) -> None:
-    rng = np.random.default_rng(0)
-    images, recordings = rng.normal(size=(2, 23, 3)).astype(np.float32)
-    monkeypatch.setattr("fusili_training.evaluation.global_retrieval._BLOCK_NUMBERS", 100)
-    blocks = rank_by_product(images, recordings)
-    assert blocks.better.tolist() == rank_matrix(images @ recordings.T).better.tolist()
-
-
-def test_scores_that_are_no_numbers_are_refused() -> None:
-    with pytest.raises(InputError, match="not numbers"):
-        rank_matrix(np.array([[np.nan]], np.float32))
-
-
-def test_queries_are_averaged_alike_and_drawn_by_piece() -> None:
-    interval = retrieval_interval(np.array([1.0, 0.0, 0.0, 0.0]), ["a", "a", "a", "b"])
-    assert interval.value == pytest.approx(1 / 4)
-    assert (interval.low, interval.high) == pytest.approx((0, 1 / 3))
-
-
-def test_joined_ranks_stand_one_after_the_other() -> None:
-    one = Ranks(np.array([0]), np.array([1]))
-    assert Ranks.join([one, Ranks(np.array([3]), np.array([2]))]).better.tolist() == [0, 3]
-
-
 # --- point-and-retrieve
 
 
@@ -397,39 +325,3 @@ def test_point_and_retrieve_is_the_argmax_of_the_whole_matrix() -> None:
     patches = right[np.arange(60), whole.argmax(axis=1)][asking]
     assert (counts.n_frames, counts.n_frames_right) == (len(frames), frames.sum())
     assert (counts.n_patches, counts.n_patches_right) == (asking.sum(), patches.sum())
-
-
-# --- onset errors and intervals
-
-
-def test_onset_figures_by_hand() -> None:
-    pieces = [np.array([0.010, 0.025, 0.060]), np.array([0.300, np.inf])]
-    assert median_error_ms(pieces).value == pytest.approx(60)
-    within = [share_within(pieces, tolerance).value for tolerance in (25, 50, 100, 250, 500, 1000)]
-    assert within == pytest.approx([2 / 5, 2 / 5, 3 / 5, 3 / 5, 4 / 5, 4 / 5])
-
-
-def test_an_interval_of_equal_pieces_has_no_width() -> None:
-    interval = ratio_interval([3, 3, 3], [4, 4, 4])
-    assert (interval.value, interval.low, interval.high) == (0.75, 0.75, 0.75)
-
-
-def test_an_interval_covers_the_true_share_as_often_as_it_says() -> None:
-    rng = np.random.default_rng(5)
-    covered = 0
-    for trial in range(100):
-        interval = ratio_interval(rng.binomial(20, 0.3, size=40), np.full(40, 20), seed=trial)
-        covered += interval.low <= 0.3 <= interval.high
-    assert 85 <= covered <= 100
-
-
-def test_a_drawn_median_is_that_of_the_pieces_drawn() -> None:
-    median = weighted_median([np.array([1.0, 5.0]), np.array([2.0]), np.array([9.0])])
-    assert median(np.array([1, 1, 1])) == 3.5  # 1 2 5 9
-    assert median(np.array([0, 0, 3])) == 9
-    assert median(np.array([2, 1, 0])) == 2  # 1 1 2 5 5
-
-
-def test_no_pieces_are_refused() -> None:
-    with pytest.raises(InputError, match="no pieces"):
-        bootstrap(0, lambda draw: 0.0)
