@@ -90,7 +90,7 @@ def decode_path(
         scores,
         _band(rough_path, rough.factors, n_frames, n_stops, options.band_stops),
         n_stops,
-        path_costs(options, similarity.stop_weights(), n_frames),
+        path_costs(options, rough.stop_weights, n_frames),
     )
     return WarpingPath(
         stop=path.stop,

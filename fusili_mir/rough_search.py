@@ -134,9 +134,14 @@ class RoughSearch:
 
         return best_path(scores, whole_blocks(n_frames, n_stops), n_stops, self.costs(jumps))
 
+    @cached_property
+    def stop_weights(self) -> Float32:
+        """How far each single stop counts as one [shape=(P,)]."""
+        return self.similarity.stop_weights()
+
     def costs(self, jumps: bool = False) -> PathCosts:
         """Say what a path of groups may do."""
-        weights = self.similarity.stop_weights()
+        weights = self.stop_weights
         if self.factors[1] > 1:
             weights = np.add.reduceat(weights, np.arange(0, len(weights), self.factors[1]))
         return path_costs(self.options, weights, len(self.scores), self.options.jump_cost if jumps else None)
