@@ -6,6 +6,7 @@ import csv
 import io
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -17,14 +18,17 @@ from example_datasets import write_engraved_msmd, write_scored_table, write_shar
 from fusili_mir.cli import main
 from fusili_mir.encoder import Encoder
 from fusili_mir.errors import InputError
+from fusili_mir.recording import AudioSamples
 from fusili_training.data.shard_folder import Pair
 from fusili_training.evaluation.evaluating import TaskOptions, evaluate_bundle
 from fusili_training.evaluation.global_retrieval import rank_matrix
 from fusili_training.evaluation.local_store import LocalStore
 from fusili_training.evaluation.msmd import MsmdTree
+from fusili_training.evaluation.onset_errors import errors_of_piece
 from fusili_training.evaluation.pair_encoder import encode_pairs
 from fusili_training.evaluation.report import Report
 from fusili_training.evaluation.sinkhorn_ranking import rank_by_sinkhorn, rerank_shortlists
+from fusili_training.evaluation.whole_pieces import ScoredPieces
 from fusili_training.sinkhorn import fusili_score
 
 MELODIES = {
@@ -101,6 +105,14 @@ def test_a_table_of_scores_is_measured_with_and_without_the_score(folder: Path, 
     assert report.find("onsets", "median ms", "", "pieces, images alone") < 40
     with pytest.raises(InputError, match="for --task onsets only"):
         evaluate_bundle(encoder, folder / "scored" / "scores.csv", TaskOptions(tasks=("local",)))
+
+
+def test_where_nothing_of_the_score_is_heard_all_notes_are_lost(folder: Path, encoder: Encoder) -> None:
+    source = ScoredPieces(folder / "scored" / "scores.csv")
+    whistle = np.sin(2.9 * np.arange(64_000, dtype=np.float32)) / 2  # 7.4 kHz, above all notes
+    with source.open(source.pieces[0], "score") as piece:
+        whistled = replace(piece, recording=AudioSamples(whistle, 16_000, "whistle"))
+        assert np.isinf(errors_of_piece(whistled, encoder).model).all()
 
 
 def test_shards_are_measured_as_the_same_segments_of_msmd_are(
