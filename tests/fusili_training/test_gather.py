@@ -15,6 +15,7 @@ from fusili_mir.errors import InputError
 from fusili_training.embeddings import Embeddings
 from fusili_training.gather import gather, gather_embeddings
 from fusili_training.losses import ContrastiveLoss
+from fusili_training.negative_memory import NegativeMemory
 from fusili_training.scores import choose_local_score
 
 BATCH, N_RANKS = 6, 2
@@ -42,8 +43,8 @@ class Encoders(nn.Module):
         return Embeddings(local, None, functional.normalize(features.mean(dim=1), dim=-1))
 
 
-def global_batch() -> tuple[Tensor, Tensor]:
-    generator = torch.Generator().manual_seed(1)
+def global_batch(seed: int = 1) -> tuple[Tensor, Tensor]:
+    generator = torch.Generator().manual_seed(seed)
     return torch.randn(BATCH, 4, 5, generator=generator), torch.randn(BATCH, 7, 3, generator=generator)
 
 
@@ -51,6 +52,19 @@ def loss_of(encoders: nn.Module, images: Tensor, audio: Tensor, is_original: Ten
     left, right, scales = encoders(images, audio)
     objective = ContrastiveLoss(0.4, choose_local_score("fusili", n_iterations=5))
     return objective(left, right, scales[0], scales[1], is_original).total
+
+
+def loss_after(encoders: nn.Module, mine: slice) -> Tensor:
+    """Return the loss of `mine` of a batch, with the batch before and a part of the one before that in memory."""
+    memory = NegativeMemory(2 * BATCH - 3, embedding_dim=4)
+    objective = ContrastiveLoss(0.0, choose_local_score("fusili"))
+    for seed in range(3):
+        left, right, scales = encoders(*(tensor[mine] for tensor in global_batch(seed)))
+        numbers = torch.arange(2 * seed, 2 * seed + BATCH)[
+            mine
+        ]  # four pairs of each batch come back in the next
+        total = objective(left, right, scales[0], scales[1], memory=memory, numbers=numbers).total
+    return total
 
 
 def run_rank(rank: int, folder: str) -> None:
@@ -66,6 +80,11 @@ def run_rank(rank: int, folder: str) -> None:
     loss.backward()
     gradients = {name: parameter.grad for name, parameter in encoders.module.named_parameters()}
 
+    encoders.zero_grad()
+    memory_loss = loss_after(encoders, mine)
+    memory_loss.backward()
+    memory_gradients = {name: parameter.grad for name, parameter in encoders.module.named_parameters()}
+
     # Embeddings of different lengths: rank 0 has 2 places, rank 1 has 3.
     own = torch.full((1, 2 + rank, 2), float(rank + 1), requires_grad=True)
     ragged = gather_embeddings(Embeddings(own, None, own[:, 0]))
@@ -79,6 +98,8 @@ def run_rank(rank: int, folder: str) -> None:
         {
             "loss": loss.detach(),
             "gradients": gradients,
+            "memory_loss": memory_loss.detach(),
+            "memory_gradients": memory_gradients,
             "ragged": ragged.local.detach(),
             "ragged_mask": ragged.mask,
             "ragged_gradient": own.grad,
@@ -122,6 +143,17 @@ def test_the_gradients_of_two_ranks_are_those_of_one_process(ranks: list[dict[st
     expected = {name: parameter.grad for name, parameter in encoders.named_parameters()}
     for rank in ranks:
         torch.testing.assert_close(rank["gradients"], expected)
+
+
+def test_two_ranks_with_a_memory_agree_with_one_process(ranks: list[dict[str, Tensor]]) -> None:
+    torch.manual_seed(0)
+    encoders = Encoders()
+    loss = loss_after(encoders, slice(None))
+    loss.backward()
+    expected = {name: parameter.grad for name, parameter in encoders.named_parameters()}
+    for rank in ranks:
+        torch.testing.assert_close(rank["memory_loss"], loss.detach())
+        torch.testing.assert_close(rank["memory_gradients"], expected)
 
 
 def test_ranks_of_different_lengths_are_padded_and_masked(ranks: list[dict[str, Tensor]]) -> None:

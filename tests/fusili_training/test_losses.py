@@ -8,7 +8,8 @@ from torch.nn import functional
 
 from fusili_mir.errors import InputError
 from fusili_training.embeddings import Embeddings
-from fusili_training.losses import ContrastiveLoss, info_nce
+from fusili_training.losses import ContrastiveLoss, LossTerms, info_nce
+from fusili_training.negative_memory import NegativeMemory, RememberedScores
 from fusili_training.scores import choose_local_score
 
 
@@ -44,6 +45,23 @@ def test_mutants_are_candidates_but_not_queries() -> None:
     torch.testing.assert_close(info_nce(scores, is_original), expected)
 
 
+def test_remembered_candidates_count_in_their_own_direction() -> None:
+    scores = torch.tensor([[2.0, 0.0], [1.0, 0.0]])
+    remembered = RememberedScores(torch.tensor([[1.0], [-torch.inf]]), torch.tensor([[0.0], [3.0]]))
+    rows = [
+        math.log(1 + math.exp(-2) + math.exp(-1)),
+        math.log(1 + math.e),
+    ]  # the second has no more candidates
+    columns = [math.log(1 + math.exp(-1) + math.exp(-2)), math.log(2 + math.exp(3))]
+    assert info_nce(scores, remembered=remembered).item() == pytest.approx((sum(rows) + sum(columns)) / 4)
+
+
+def test_remembered_candidates_are_for_the_originals_alone() -> None:
+    remembered = RememberedScores(torch.zeros(2, 3), torch.zeros(2, 1))
+    loss = info_nce(torch.zeros(2, 2), torch.tensor([True, False]), remembered)
+    assert loss.item() == pytest.approx((math.log(5) + math.log(3)) / 2)
+
+
 def test_a_batch_of_mutants_alone_is_refused() -> None:
     with pytest.raises(InputError, match="at least one original"):
         info_nce(torch.zeros(2, 2), torch.tensor([False, False]))
@@ -72,6 +90,43 @@ def test_negatives_only_reach_both_terms() -> None:
     local = info_nce(score(IMAGES.local, RECORDINGS.local, LOCAL_SCALE), is_original)
     whole = info_nce(GLOBAL_SCALE * IMAGES.pooled @ RECORDINGS.pooled.T, is_original)
     torch.testing.assert_close(terms.total, (local + whole) / 2)
+
+
+def test_the_global_loss_has_the_batch_before_as_further_candidates() -> None:
+    score = choose_local_score("cosine")
+    memory = NegativeMemory(8, embedding_dim=6)
+    earlier_images, earlier_recordings = embeddings(2, 3), embeddings(3, 5)
+
+    def terms_of(images: Embeddings, recordings: Embeddings, numbers: list[int]) -> LossTerms:
+        return ContrastiveLoss(0.5, score)(
+            images, recordings, LOCAL_SCALE, GLOBAL_SCALE, memory=memory, numbers=torch.tensor(numbers)
+        )
+
+    first = terms_of(earlier_images, earlier_recordings, [0, 1, 2, 3])
+    alone = ContrastiveLoss(0.5, score)(earlier_images, earlier_recordings, LOCAL_SCALE, GLOBAL_SCALE)
+    torch.testing.assert_close(first.total, alone.total)
+
+    second = terms_of(IMAGES, RECORDINGS, [4, 5, 6, 2])  # pair 2 has come back
+    expected = torch.tensor(0.0)
+    for item in range(4):
+        others = [place for place in range(4) if (item, place) != (3, 2)]
+        for own, rivals, before in (
+            (IMAGES, RECORDINGS, earlier_recordings),
+            (RECORDINGS, IMAGES, earlier_images),
+        ):
+            candidates = torch.cat([rivals.pooled, before.pooled[others]])
+            expected -= (GLOBAL_SCALE * candidates @ own.pooled[item]).log_softmax(dim=0)[item] / 8
+    torch.testing.assert_close(second.global_term, expected)
+    without = ContrastiveLoss(0.5, score)(IMAGES, RECORDINGS, LOCAL_SCALE, GLOBAL_SCALE)
+    torch.testing.assert_close(second.local_term, without.local_term)
+    assert memory.n_filled == 8
+
+
+def test_pairs_without_numbers_leave_the_memory_alone() -> None:
+    memory = NegativeMemory(8, embedding_dim=6)
+    loss = ContrastiveLoss(0.0, choose_local_score("cosine"))
+    loss(IMAGES, RECORDINGS, LOCAL_SCALE, GLOBAL_SCALE, memory=memory)
+    assert memory.n_filled == 0
 
 
 @pytest.mark.parametrize("alpha", [-0.1, 1.5, float("nan")])

@@ -20,6 +20,11 @@ def test_values_that_cannot_work_are_refused_by_name() -> None:
         TrainingOptions(epochs=0)
 
 
+def test_a_memory_without_a_global_loss_is_refused() -> None:
+    with pytest.raises(InputError, match=r"loss.memory is 64 with loss.alpha = 1; expected 0"):
+        LossOptions(alpha=1.0, memory=64)
+
+
 def test_note_heads_without_a_loss_for_them_are_refused() -> None:
     with pytest.raises(InputError, match=r"expected note heads exactly when local supervision"):
         Recipe("x", model=ModelOptions(note_heads=True))

@@ -151,6 +151,29 @@ def test_ctrl_c_saves_a_checkpoint_and_says_how_to_go_on(undisturbed: Path, tmp_
     assert figures(tmp_path) == figures(undisturbed)
 
 
+def test_a_stopped_run_goes_on_with_what_it_remembered(tmp_path: Path) -> None:
+    how = recipe(loss={"memory": 6})
+    build(tmp_path / "whole", how).run()
+    source = SignallingSource(random_melodies(N_MELODIES), BATCH_SIZE)
+    with pytest.raises(TrainingInterruptedError, match=r"stopped after step 9 of 12"):
+        build(tmp_path / "stopped", how, source=source).run()
+    build(tmp_path / "stopped", how, resume=True).run()
+    assert figures(tmp_path / "stopped") == figures(tmp_path / "whole")
+
+
+def test_a_checkpoint_from_before_there_were_memories_goes_on_with_an_empty_one(
+    undisturbed: Path, tmp_path: Path
+) -> None:
+    content = torch.load(undisturbed / "last.pt", weights_only=True)
+    del content["memory"], content["recipe"]["loss"]["memory"]
+    torch.save(content, tmp_path / "last.pt")
+    trainer = build(tmp_path, recipe(loss={"memory": 100}, training={"epochs": 5}), resume=True)
+    assert trainer.objective.memory is not None
+    assert trainer.objective.memory.n_filled == 0
+    assert trainer.run().step == 15
+    assert trainer.objective.memory.n_filled == 3 * BATCH_SIZE  # and nothing of the validation pairs
+
+
 def test_resuming_without_a_checkpoint_starts_anew(tmp_path: Path) -> None:
     assert build(tmp_path, recipe(training={"max_steps": 1}), resume=True).run().step == 1
 

@@ -18,6 +18,7 @@ from torch.optim import Optimizer
 from fusili_mir import __version__
 from fusili_mir.errors import InputError, OutputError
 from fusili_training.model import FusiliModel
+from fusili_training.negative_memory import NegativeMemory
 from fusili_training.recipe import Recipe
 from fusili_training.recipe_files import recipe_from_dict
 from fusili_training.weights import read_checkpoint
@@ -69,6 +70,8 @@ class Checkpoint:
         State of the optimiser; None in a checkpoint that is only for use, not for going on.
     random_states : list of dict of str to Tensor
         State of each rank's random numbers; empty where there is no optimiser's.
+    memory : dict of str to Tensor or None
+        State of the `fusili_training.negative_memory.NegativeMemory`, if the run has one.
     """
 
     recipe: Recipe
@@ -76,6 +79,7 @@ class Checkpoint:
     model: dict[str, Tensor]
     optimiser: dict[str, Any] | None = None
     random_states: list[dict[str, Tensor]] = field(default_factory=list)
+    memory: dict[str, Tensor] | None = None
 
     def restore_model(self, model: FusiliModel, path: Path) -> None:
         """Load the weights into a model, which must be of the same shape; `path` is named in complaints."""
@@ -100,6 +104,13 @@ class Checkpoint:
             raise InputError(f"{path} holds a finished model only; training goes on from last.pt")
         optimiser.load_state_dict(self.optimiser)
 
+    def restore_memory(self, memory: NegativeMemory | None) -> None:
+        """Load what the run remembered; a memory that is new to the run, or of another size, stays empty."""
+        if memory is None or self.memory is None:
+            return
+        if self.memory["numbers"].shape == memory.numbers.shape:
+            memory.load_state_dict(self.memory)
+
 
 def save_checkpoint(checkpoint: Checkpoint, path: Path) -> None:
     """Write a checkpoint; the file that stood under this name stays until the new one is complete."""
@@ -111,6 +122,7 @@ def save_checkpoint(checkpoint: Checkpoint, path: Path) -> None:
         "model_state_dict": checkpoint.model,
         "optimizer_state_dict": checkpoint.optimiser,
         "random_states": checkpoint.random_states,
+        "memory": checkpoint.memory,
     }
     unfinished = path.with_name(f".{path.name}.unfinished")
     try:
@@ -148,6 +160,7 @@ def load_checkpoint(path: Path) -> Checkpoint:
         model=content["model_state_dict"],
         optimiser=content["optimizer_state_dict"],
         random_states=content["random_states"],
+        memory=content.get("memory"),  # checkpoints of earlier versions have none
     )
 
 

@@ -11,6 +11,7 @@ from torch.nn import functional
 from fusili_mir.errors import InputError
 from fusili_training.embeddings import Embeddings
 from fusili_training.gather import gather, gather_embeddings
+from fusili_training.negative_memory import NegativeMemory, RememberedScores
 from fusili_training.scores import LocalScore
 
 __all__ = ["ContrastiveLoss", "LossTerms", "info_nce"]
@@ -25,7 +26,9 @@ class LossTerms:
     global_term: Tensor | None
 
 
-def info_nce(scores: Tensor, is_original: Tensor | None = None) -> Tensor:
+def info_nce(
+    scores: Tensor, is_original: Tensor | None = None, remembered: RememberedScores | None = None
+) -> Tensor:
     """Return the symmetric InfoNCE loss of a score matrix.
 
     Parameters
@@ -35,6 +38,8 @@ def info_nce(scores: Tensor, is_original: Tensor | None = None) -> Tensor:
     is_original : Tensor of bool [shape=(B,)], optional
         False for mutants that serve as negatives only: they stay candidates for the originals, but their own
         rows (and, in the other direction, columns) are not scored.
+    remembered : RememberedScores, optional
+        The same B pairs against further candidates, none of which is a right one.
 
     Returns
     -------
@@ -48,8 +53,12 @@ def info_nce(scores: Tensor, is_original: Tensor | None = None) -> Tensor:
         targets = targets[is_original]
         if not len(targets):
             raise InputError("all items of the batch are mutants; expected at least one original to score")
-    image_to_audio = functional.cross_entropy(scores[targets], targets)
-    audio_to_image = functional.cross_entropy(scores.T[targets], targets)
+    rows, columns = scores, scores.T
+    if remembered is not None:
+        rows = torch.cat([rows, remembered.image_to_audio], dim=1)
+        columns = torch.cat([columns, remembered.audio_to_image], dim=1)
+    image_to_audio = functional.cross_entropy(rows[targets], targets)
+    audio_to_image = functional.cross_entropy(columns[targets], targets)
     return (image_to_audio + audio_to_image) / 2
 
 
@@ -58,7 +67,8 @@ class ContrastiveLoss:
     """``alpha * L_local + (1 - alpha) * L_global`` on the global batch of all ranks.
 
     A rank scores its own images against the recordings of all ranks and gathers the rows of scores, so that
-    no pair is scored twice.
+    no pair is scored twice. With a memory the global loss has its pairs as candidates, too, and it remembers the
+    batch afterwards.
 
     Attributes
     ----------
@@ -85,6 +95,8 @@ class ContrastiveLoss:
         local_scale: Tensor,
         global_scale: Tensor,
         is_original: Tensor | None = None,
+        memory: NegativeMemory | None = None,
+        numbers: Tensor | None = None,
     ) -> LossTerms:
         """Return the loss of a batch of pairs.
 
@@ -96,6 +108,11 @@ class ContrastiveLoss:
             ``exp(logit_scale)`` of the two scores.
         is_original : Tensor of bool [shape=(B,)], optional
             See `info_nce`; this rank's part.
+        memory : NegativeMemory, optional
+            Of earlier batches.
+        numbers : Tensor of int64 [shape=(B,)], optional
+            Of this rank's pairs, see `fusili_training.negative_memory.pair_numbers`; without them the memory
+            takes no part.
         """
         everyone = gather_embeddings(recordings)
         if is_original is not None:
@@ -106,9 +123,21 @@ class ContrastiveLoss:
             local_term = info_nce(gather(rows), is_original)
         if self.alpha < 1:
             rows = global_scale * images.pooled.float() @ everyone.pooled.float().T
-            global_term = info_nce(gather(rows), is_original)
+            remembered = None
+            if memory is not None and numbers is not None:
+                remembered = _recall(memory, images.pooled, recordings.pooled, numbers, global_scale)
+                memory.remember(gather(images.pooled.detach()), everyone.pooled.detach(), gather(numbers))
+            global_term = info_nce(gather(rows), is_original, remembered)
         if local_term is None or global_term is None:
             total = global_term if local_term is None else local_term
             assert total is not None  # noqa: S101 (alpha is within [0, 1])
             return LossTerms(total, local_term, global_term)
         return LossTerms(self.alpha * local_term + (1 - self.alpha) * global_term, local_term, global_term)
+
+
+def _recall(
+    memory: NegativeMemory, images: Tensor, recordings: Tensor, numbers: Tensor, scale: Tensor
+) -> RememberedScores | None:
+    """Return the scores of the pairs of all ranks; each rank compares its own."""
+    own = memory.compare(images, recordings, numbers, scale)
+    return None if own is None else RememberedScores(gather(own.image_to_audio), gather(own.audio_to_image))

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from fusili_training.losses import ContrastiveLoss
 from fusili_training.model import FusiliModel, PairOutput
+from fusili_training.negative_memory import NegativeMemory
 from fusili_training.recipe import LossOptions
 from fusili_training.scores import choose_local_score
 from fusili_training.supervision import alignment_loss
@@ -55,6 +56,10 @@ class Objective(nn.Module):
                 options.local_score, options.sinkhorn_iterations, model.audio.geometry.frame_repeats
             ),
         )
+        self.memory = None
+        if options.memory:
+            device = model.logit_scale_global.device
+            self.memory = NegativeMemory(options.memory, model.image.embedding_dim).to(device)
         if options.alpha > 0 or not options.trains_local_heads:
             model.freeze_unused(options.alpha)
 
@@ -64,6 +69,7 @@ class Objective(nn.Module):
         waveforms: Tensor,
         is_original: Tensor | None = None,
         targets: DenseTargets | None = None,
+        numbers: Tensor | None = None,
     ) -> StepOutput:
         """Return the loss of a batch.
 
@@ -77,10 +83,19 @@ class Objective(nn.Module):
             False for pairs that serve as negatives only.
         targets : DenseTargets, optional
             Needed under local supervision, and only there.
+        numbers : Tensor of int64 [shape=(B,)], optional
+            Of the pairs, see `fusili_training.negative_memory.pair_numbers`, for a step that uses the memory and
+            adds to it; None in validation.
         """
         encoded = self.model(images, waveforms)
         contrast = self.contrastive(
-            encoded.images, encoded.recordings, encoded.local_scale, encoded.global_scale, is_original
+            encoded.images,
+            encoded.recordings,
+            encoded.local_scale,
+            encoded.global_scale,
+            is_original,
+            self.memory,
+            numbers,
         )
         loss = contrast.total
         terms = {"local": contrast.local_term, "global": contrast.global_term}

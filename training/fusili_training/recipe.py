@@ -58,6 +58,8 @@ class LossOptions:
         How patches and frames are compared.
     sinkhorn_iterations : int
         The paper's K.
+    memory : int
+        Pairs of earlier batches that are candidates of the global loss, too; 0: none, as in the paper.
     supervision : str
         "global": pairs alone. "local": the renderer's note positions, too.
     alignment_weight : float
@@ -71,6 +73,7 @@ class LossOptions:
     alpha: float = 0.5
     local_score: Literal["fusili", "cosine", "softmax"] = "fusili"
     sinkhorn_iterations: int = 20
+    memory: int = 0
     supervision: Literal["global", "local"] = "global"
     alignment_weight: float = 1.0
     note_weight: float = 1.0
@@ -83,6 +86,12 @@ class LossOptions:
                 " (0: global loss only, 1: local loss only)"
             )
         _at_least(1, "loss.sinkhorn_iterations", self.sinkhorn_iterations)
+        _at_least(0, "loss.memory", self.memory)
+        if self.memory and self.alpha == 1:
+            raise InputError(
+                f"loss.memory is {self.memory} with loss.alpha = 1; expected 0: the memory is of global"
+                " embeddings, and there is no global loss"
+            )
         _at_least(0, "loss.alignment_weight", self.alignment_weight)
         _at_least(0, "loss.note_weight", self.note_weight)
         _above(0, "loss.recency_sec", self.recency_sec)

@@ -23,6 +23,7 @@ from fusili_training.distributed import Ranks
 from fusili_training.feeding import BatchSource, prepare, read_epoch
 from fusili_training.interruption import StopRequest, TrainingInterruptedError, watch_for_stop
 from fusili_training.logs import RunLogs, save_text
+from fusili_training.negative_memory import pair_numbers
 from fusili_training.objective import TERMS, Objective
 from fusili_training.optimiser import build_optimiser, rate_factor, set_rates, total_steps
 from fusili_training.precision import autocast
@@ -162,8 +163,9 @@ class Trainer:
         options, model = self.recipe.optimiser, self.objective.model
         rates = set_rates(self.optimiser, rate_factor(self.progress.step, self.total_steps, options))
         inputs = prepare(batch, model, self.recipe, self.ranks.device)
+        numbers = pair_numbers(batch.keys).to(self.ranks.device)
         with autocast(self.recipe.training, self.ranks.device):
-            output = self.module(inputs.images, inputs.waveforms, inputs.is_original, inputs.targets)
+            output = self.module(inputs.images, inputs.waveforms, inputs.is_original, inputs.targets, numbers)
         self.optimiser.zero_grad(set_to_none=True)
         output.loss.backward()
         parameters = [p for group in self.optimiser.param_groups for p in group["params"]]
@@ -262,7 +264,10 @@ class Trainer:
         states = self.ranks.collect(random_state(self.ranks.device))
         if self.ranks.is_first:
             model, optimiser = self.objective.model.state_dict(), self.optimiser.state_dict()
-            save_checkpoint(Checkpoint(self.recipe, self.progress, model, optimiser, states), self.last_path)
+            memory = self.objective.memory
+            kept = None if memory is None else memory.state_dict()
+            checkpoint = Checkpoint(self.recipe, self.progress, model, optimiser, states, kept)
+            save_checkpoint(checkpoint, self.last_path)
 
     def _find_earlier(self, resume: bool) -> Checkpoint | None:
         """Return the checkpoint of this folder, if there is one and it is wanted."""
@@ -284,5 +289,6 @@ class Trainer:
         """Go on where an earlier run stopped; the model has its weights already."""
         earlier.restore_optimiser(self.optimiser, self.last_path)
         self.progress = earlier.progress
+        earlier.restore_memory(self.objective.memory)
         if len(earlier.random_states) == self.ranks.n_ranks:
             set_random_state(earlier.random_states[self.ranks.rank], self.ranks.device)
