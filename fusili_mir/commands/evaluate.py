@@ -49,6 +49,13 @@ __all__ = ["command"]
     help="Candidates that `reranked` orders by the Sinkhorn score.",
 )
 @click.option("--one-per-piece", is_flag=True, help="Retrieve among the first segments of pieces only.")
+@click.option(
+    "--segments",
+    "n_segments",
+    type=click.IntRange(min=2),
+    metavar="N",
+    help="Retrieve among N segments, always the same ones.  [default: all]",
+)
 @click.option("--device", default="auto", show_default=True, help="Where the model runs: auto, cpu, cuda.")
 @click.option("--matrix", is_flag=True, help="Judge .npy matrices in place of a bundle: FILES... DATA.")
 @click.option("--grid", default="7x7", show_default=True, help="ROWSxCOLS of patches of the matrices.")
@@ -104,6 +111,8 @@ def command(
         raise MissingExtraError(
             f"evaluating needs the package {error.name}; install it with `pip install 'fusili-mir[train]'`"
         ) from error
+    if options["n_segments"] is not None and (options["one_per_piece"] or reproduce or matrix):
+        raise click.UsageError("--segments does not go with --one-per-piece, --reproduce or --matrix")
     chosen = TaskOptions(plots=plots is not None, progress=True, **options)
     if reproduce:
         (runs,) = _expect(paths, 1, "RUNS_DIR, a folder of bundles")

@@ -252,6 +252,19 @@ def test_a_bundle_is_measured_from_the_command_line(run: Run, tmp_path: Path) ->
     assert len(list((tmp_path / "p").glob("similarity-*.png"))) == 3
 
 
+def test_retrieval_is_among_as_many_segments_as_were_asked_for(run: Run) -> None:
+    code, out, err = run(
+        "bundle", "shards", "--task", "local", "--task", "retrieval", "--segments", 3, "--format", "json"
+    )
+    assert (code, err) == (0, "")
+    report = json.loads(out)
+    (recall, *_) = [each for each in report["measurements"] if each["task"] == "retrieval"]
+    assert recall["n"] == 3
+    assert recall["baselines"]["chance"] == pytest.approx(1 / 3)
+    assert report["n_pairs"] > 3  # local alignment is judged on all
+    assert report["data"] == "shards (test)"
+
+
 def test_matrices_are_measured_from_the_command_line(run: Run, tmp_path: Path) -> None:
     for number in range(2):
         np.save(tmp_path / f"Tune.whole.{number}.npy", np.zeros((7, 20)))
@@ -282,6 +295,8 @@ def test_a_table_is_filled_from_a_folder_of_bundles(run: Run, folder: Path, tmp_
         (["bundle", "nowhere"], "nowhere: not found; expected a folder written by fusili-mir render"),
         (["bundle", "shards", "--split", "valid"], "no pairs for 'valid'"),
         (["bundle", "msmd", "--split", "test"], "needs its split file"),
+        (["bundle", "shards", "--task", "retrieval", "--segments", 99], "99 segments were asked for; it has"),
+        (["bundle", "shards", "--segments", 3, "--one-per-piece"], "does not go with --one-per-piece"),
         (["--matrix", "shards"], "1 arguments; expected FILES... DATA"),
         (["--matrix", "a.npy", "shards"], "a.npy: not found"),
         (["--matrix", "a.npy", "shards", "--grid", "7"], "expected ROWSxCOLS"),

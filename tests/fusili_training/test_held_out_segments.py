@@ -21,6 +21,7 @@ class FourPieces:
         self.dropped: Counter[str] = Counter()
 
     def read_piece(self, piece: str) -> Iterator[Pair]:
+        self.dropped["torn"] += 1
         for number in range(3):
             yield Pair(
                 key=f"{piece}.whole.{number}",
@@ -51,6 +52,12 @@ def test_a_larger_choice_holds_a_smaller_one() -> None:
 def test_pieces_without_a_chosen_segment_are_not_listed() -> None:
     (key,) = keys(one := ChosenPairs(FourPieces(), 1))
     assert one.pieces == [key[0]]
+
+
+def test_what_the_source_drops_is_counted_once_however_often_it_is_read() -> None:
+    chosen = ChosenPairs(FourPieces(), 9)
+    keys(chosen)
+    assert chosen.dropped == {"torn": 4}
 
 
 @pytest.mark.parametrize("number", [0, 13])

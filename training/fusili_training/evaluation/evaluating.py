@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Literal, get_args
 from fusili_mir.encoder import Encoder
 from fusili_mir.errors import InputError
 from fusili_training.evaluation.compared_pairs import MatrixGrid, compare_by_bundle, compare_by_matrices
+from fusili_training.evaluation.held_out_segments import ChosenPairs
 from fusili_training.evaluation.local_task import OWN_GRID, LocalResult, grids_of, measure_local
 from fusili_training.evaluation.matching_rules import EXACT, POINT, MatchingRule
 from fusili_training.evaluation.matrices import MatrixFiles
@@ -58,6 +59,8 @@ class TaskOptions:
         None: the paper's for that model.
     one_per_piece : bool
         Whether retrieval is among the first segments of pieces.
+    n_segments : int, optional
+        Segments that retrieval is among, see `ChosenPairs`; None: all.
     n_shortlist : int
         Candidates that are re-ranked.
     plots : bool
@@ -70,6 +73,7 @@ class TaskOptions:
     split_file: Path | None = None
     rankings: Sequence[Ranking] = ()
     one_per_piece: bool = False
+    n_segments: int | None = None
     n_shortlist: int = 20
     plots: bool = False
     progress: bool = False
@@ -192,13 +196,15 @@ def _run(
     parts: list[_Part] = []
     dropped: dict[str, int] = {}
     for task, measure in tasks.items():
-        source = open_again()
+        source = judged = open_again()
         if task != "retrieval" and not source.has_truth:
             raise InputError(
                 f"{source.name}: its notes are not known, as --task {task} needs; use --task retrieval"
             )
-        parts.append(measure(source, options))
-        dropped |= {reason: max(number, dropped.get(reason, 0)) for reason, number in source.dropped.items()}
+        if task == "retrieval" and options.n_segments is not None:
+            judged = ChosenPairs(source, options.n_segments)
+        parts.append(measure(judged, options))
+        dropped |= {reason: max(number, dropped.get(reason, 0)) for reason, number in judged.dropped.items()}
     report = Report(
         name,
         source.name,

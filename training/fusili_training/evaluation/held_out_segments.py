@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from fusili_mir.errors import InputError
@@ -32,7 +33,7 @@ class ChosenPairs:
         self.name = f"{number} segments of {source.name}"
         self.pieces: Sequence[str] = [piece for piece in source.pieces if piece in with_pairs]
         self.has_truth = source.has_truth
-        self.dropped = source.dropped
+        self.dropped = Counter(source.dropped)  # the source counts once more when it is read again
 
     def read_piece(self, piece: str) -> Iterator[Pair]:
         """Yield the chosen pairs of a piece in reading order."""
