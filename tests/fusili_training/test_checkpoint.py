@@ -106,6 +106,22 @@ def test_a_checkpoint_of_another_shape_is_named_with_both_shapes(tmp_path: Path)
         load_checkpoint(path).restore_model(wider, path)
 
 
+def test_global_heads_of_another_shape_may_begin_anew(tmp_path: Path) -> None:
+    path = tmp_path / "best.pt"
+    saved = checkpoint()
+    save_checkpoint(saved, path)
+    model = FusiliModel(recipe().model)
+    model.image.global_head[0] = torch.nn.Linear(64, 32)  # type: ignore[operator,index]
+    own = model.image.global_head[0].weight.clone()  # type: ignore[operator,index]
+    with pytest.raises(InputError, match=r"is of another shape: image.global_head.0.weight"):
+        load_checkpoint(path).restore_model(model, path)
+    load_checkpoint(path).restore_model(model, path, new_heads=True)
+    state = model.state_dict()
+    assert state["image.global_head.0.weight"].equal(own)
+    for name in ("image.global_head.2.weight", "audio.global_head.0.weight", "image_head.weight"):
+        assert state[name].equal(saved.model[name])
+
+
 def test_a_checkpoint_of_another_backbone_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "last.pt"
     save_checkpoint(checkpoint(), path)

@@ -2,7 +2,14 @@ import pytest
 
 from fusili_mir.errors import InputError
 from fusili_training.model import ModelOptions
-from fusili_training.recipe import DataOptions, LossOptions, OptimiserOptions, Recipe, TrainingOptions
+from fusili_training.recipe import (
+    DataOptions,
+    LossOptions,
+    OptimiserOptions,
+    Recipe,
+    TrainingOptions,
+    WeightsOptions,
+)
 
 
 @pytest.mark.parametrize("alpha", [-0.1, 1.1, float("nan")])
@@ -23,6 +30,11 @@ def test_values_that_cannot_work_are_refused_by_name() -> None:
 def test_a_memory_without_a_global_loss_is_refused() -> None:
     with pytest.raises(InputError, match=r"loss.memory is 64 with loss.alpha = 1; expected 0"):
         LossOptions(alpha=1.0, memory=64)
+
+
+def test_global_heads_without_a_global_loss_are_refused() -> None:
+    with pytest.raises(InputError, match=r"expected an alpha below 1"):
+        Recipe("x", weights=WeightsOptions(trained="global heads"), loss=LossOptions(alpha=1.0))
 
 
 def test_note_heads_without_a_loss_for_them_are_refused() -> None:

@@ -174,6 +174,32 @@ def test_a_checkpoint_from_before_there_were_memories_goes_on_with_an_empty_one(
     assert trainer.objective.memory.n_filled == 3 * BATCH_SIZE  # and nothing of the validation pairs
 
 
+def test_only_the_global_heads_of_a_trained_model_may_learn(undisturbed: Path, tmp_path: Path) -> None:
+    start = load_checkpoint(undisturbed / "last.pt").model
+    weights = {"checkpoint": str(undisturbed / "last.pt"), "trained": "global heads"}
+    trainer = build(tmp_path, recipe(weights=weights, loss={"memory": 8}))
+    assert trainer.run().step == 12
+    changed = {
+        name for name, value in trainer.objective.model.state_dict().items() if not value.equal(start[name])
+    }
+    heads = {
+        f"{side}.global_head.{layer}"
+        for side in ("image", "audio")
+        for layer in ("0.weight", "0.bias", "2.weight")
+    }
+    assert heads | {"logit_scale_global"} <= changed  # and no running mean of a batch normalisation
+    assert all("global" in name for name in changed)
+    with (tmp_path / "steps.csv").open(newline="") as file:
+        steps = list(csv.DictReader(file))
+    assert {row["local_loss"] for row in steps} == {""}
+    assert [row["loss"] for row in steps] == [row["global_loss"] for row in steps]
+
+
+def test_global_heads_alone_need_a_model_to_begin_with(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"weights.checkpoint is empty; expected a trained model"):
+        build(tmp_path, recipe(weights={"trained": "global heads"}))
+
+
 def test_resuming_without_a_checkpoint_starts_anew(tmp_path: Path) -> None:
     assert build(tmp_path, recipe(training={"max_steps": 1}), resume=True).run().step == 1
 

@@ -81,9 +81,19 @@ class Checkpoint:
     random_states: list[dict[str, Tensor]] = field(default_factory=list)
     memory: dict[str, Tensor] | None = None
 
-    def restore_model(self, model: FusiliModel, path: Path) -> None:
-        """Load the weights into a model, which must be of the same shape; `path` is named in complaints."""
+    def restore_model(self, model: FusiliModel, path: Path, new_heads: bool = False) -> None:
+        """Load the weights into a model, which must be of the same shape; `path` is named in complaints.
+
+        With `new_heads`, global heads may be of another shape than those of the checkpoint, and then stay as
+        they are.
+        """
         own = model.state_dict()
+        heads = {id(parameter) for parameter in model.global_parameters()} if new_heads else set()
+        kept = {
+            name: own[name]
+            for name, parameter in model.named_parameters()
+            if id(parameter) in heads and self.model.get(name, parameter).shape != parameter.shape
+        }
         missing, extra = sorted(own.keys() - self.model.keys()), sorted(self.model.keys() - own.keys())
         if missing or extra:
             difference = f"lacks {missing[0]}" if missing else f"has {extra[0]}, which the model lacks"
@@ -91,12 +101,12 @@ class Checkpoint:
                 f"{path} is of another shape: it {difference}; use it with the recipe it came from"
             )
         for name, value in own.items():
-            if value.shape != self.model[name].shape:
+            if name not in kept and value.shape != self.model[name].shape:
                 raise InputError(
                     f"{path} is of another shape: {name} is {tuple(self.model[name].shape)} there and"
                     f" {tuple(value.shape)} in this recipe's model"
                 )
-        model.load_state_dict(self.model)
+        model.load_state_dict(self.model | kept)
 
     def restore_optimiser(self, optimiser: Optimizer, path: Path) -> None:
         """Load the optimiser's state; the model must have been of the same shape."""

@@ -169,6 +169,11 @@ class FusiliModel(nn.Module):
                 for parameter in tower.global_head_parameters():
                     parameter.requires_grad_(False)
 
+    def global_parameters(self) -> list[nn.Parameter]:
+        """Return what only the global embeddings need: their heads and their scale."""
+        towers = (self.image, self.audio)
+        return [self.logit_scale_global, *(p for tower in towers for p in tower.global_head_parameters())]
+
     def parameter_groups(self) -> list[ParameterGroup]:
         """Return the trainable parameters: the heads and scales, and the encoders, which learn more slowly."""
         in_heads = {id(p) for tower in (self.image, self.audio) for p in tower.head_parameters()}

@@ -44,14 +44,23 @@ class StepOutput:
 
 
 class Objective(nn.Module):
-    """A model and the loss it is trained with."""
+    """A model and the loss it is trained with.
 
-    def __init__(self, model: FusiliModel, options: LossOptions) -> None:
+    Parameters
+    ----------
+    model : FusiliModel
+    options : LossOptions
+    global_only : bool
+        Whether the global loss is all that is computed, whatever the options say the model was trained with.
+    """
+
+    def __init__(self, model: FusiliModel, options: LossOptions, global_only: bool = False) -> None:
         super().__init__()
         self.model = model
         self.options = options
+        self.global_only = global_only
         self.contrastive = ContrastiveLoss(
-            options.alpha,
+            0.0 if global_only else options.alpha,
             choose_local_score(
                 options.local_score, options.sinkhorn_iterations, model.audio.geometry.frame_repeats
             ),
@@ -99,7 +108,7 @@ class Objective(nn.Module):
         )
         loss = contrast.total
         terms = {"local": contrast.local_term, "global": contrast.global_term}
-        if targets is not None:
+        if targets is not None and not self.global_only:
             for name, weight, term in self._supervise(encoded, targets):
                 terms[name] = term
                 loss = loss + weight * term

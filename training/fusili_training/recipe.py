@@ -34,11 +34,14 @@ class WeightsOptions:
         "random", or a LAION-CLAP checkpoint.
     checkpoint : str
         A checkpoint of ours or of the paper's released code that a new run begins with; "" for none.
+    trained : str
+        "all", or "global heads": all else stays as the checkpoint has it, and the global loss alone is computed.
     """
 
     clip: str = "random"
     clap: str = "random"
     checkpoint: str = ""
+    trained: Literal["all", "global heads"] = "all"
 
     @property
     def pretrained_image(self) -> bool:
@@ -254,6 +257,11 @@ class Recipe:
                 f"model.note_heads is {str(self.model.note_heads).lower()} with"
                 f' loss.supervision = "{self.loss.supervision}" and loss.note_weight = {self.loss.note_weight:g};'
                 " expected note heads exactly when local supervision gives them a weight"
+            )
+        if self.weights.trained == "global heads" and self.loss.alpha == 1:
+            raise InputError(
+                'weights.trained is "global heads" with loss.alpha = 1; expected an alpha below 1: there is no'
+                " global loss"
             )
         if self.data.mutations != "none" and self.data.batch_size % 2:
             raise InputError(

@@ -38,12 +38,21 @@ def build_starting_model(recipe: Recipe, load_weights: bool = True) -> FusiliMod
         _load(model, recipe.weights)
     if recipe.weights.pretrained_image:
         model.image.freeze_pretrained()
+    if recipe.weights.trained == "global heads":
+        model.requires_grad_(False)
+        for parameter in model.global_parameters():
+            parameter.requires_grad_(True)
     for tower in (model.image, model.audio):
         tower.set_gradient_checkpointing(recipe.training.gradient_checkpointing)
     return model
 
 
 def _load(model: FusiliModel, weights: WeightsOptions) -> None:
+    if weights.trained == "global heads" and not weights.checkpoint:
+        raise InputError(
+            'weights.trained is "global heads" and weights.checkpoint is empty; expected a trained model to begin'
+            " with: --override weights.checkpoint=PATH"
+        )
     if weights.clip == "download":
         download_clip_weights(model)
     elif weights.clip != "random":
@@ -55,7 +64,7 @@ def _load(model: FusiliModel, weights: WeightsOptions) -> None:
         if is_released_checkpoint(load_state_dict(path)):
             load_released_checkpoint(model, path)
         else:
-            load_checkpoint(path).restore_model(model, path)
+            load_checkpoint(path).restore_model(model, path, new_heads=weights.trained == "global heads")
 
 
 def _existing(key: str, name: str) -> Path:

@@ -88,10 +88,14 @@ class Trainer:
         model = build_starting_model(recipe, load_weights=earlier is None)
         if earlier is not None:
             earlier.restore_model(model, self.last_path)
-        model = model.to(ranks.device).train()
+        only_heads = recipe.weights.trained == "global heads"
+        model = model.to(ranks.device)
         if recipe.training.compile:
             model.compile()
-        self.objective = Objective(model, recipe.loss)
+        self.objective = Objective(model, recipe.loss, global_only=only_heads)
+        self.objective.train(
+            not only_heads
+        )  # the batch statistics of encoders that stay as they are stay, too
         self.optimiser = build_optimiser(model, recipe.optimiser)
         self.module = ranks.wrap(self.objective)
         torch.manual_seed(recipe.seed + ranks.rank)
