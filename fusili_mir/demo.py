@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import signal
+import threading
 import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,6 +18,7 @@ from fusili_mir.alignment import align_recording
 from fusili_mir.alignment_files import check_formats, write_formats
 from fusili_mir.boxes import BoxArray
 from fusili_mir.encoder import Encoder
+from fusili_mir.errors import OutputError
 from fusili_mir.example import Example
 from fusili_mir.geometry import Float64
 from fusili_mir.pages import open_pages
@@ -21,7 +26,14 @@ from fusili_mir.position_maps import get_position_maps
 from fusili_mir.staging import check_output_folder, staged_folder
 from fusili_mir.time_overlay import draw_times
 
-__all__ = ["Demonstration", "OnsetErrors", "demonstrate", "errors_of_notes", "errors_of_places"]
+__all__ = [
+    "Demonstration",
+    "OnsetErrors",
+    "check_demo_folder",
+    "demonstrate",
+    "errors_of_notes",
+    "errors_of_places",
+]
 
 FROM_SCORE, FROM_IMAGE = "from-score", "from-image"
 
@@ -63,6 +75,19 @@ class Demonstration:
     elapsed_sec: float
 
 
+def check_demo_folder(out: str | Path, force: bool = False) -> None:
+    """Refuse a folder that `demonstrate` would refuse: call it before long work."""
+    try:
+        check_output_folder(out, force)
+    except OutputError as error:
+        if _holds_demo(Path(out)):
+            raise OutputError(
+                f"{out}: the results of an earlier demo are there; add --force to replace them, or write to "
+                "another folder with -o FOLDER"
+            ) from error
+        raise
+
+
 def demonstrate(
     example: Example, encoder: Encoder, out: str | Path, force: bool = False
 ) -> tuple[Demonstration, Demonstration]:
@@ -83,15 +108,16 @@ def demonstrate(
     from_score, from_image : Demonstration
     """
     out = Path(out)
-    check_output_folder(out, force)
-    from_score = _align(example.score, example, encoder, out / FROM_SCORE)
-    from_image = _align(example.page, example, encoder, out / FROM_IMAGE)
-    with (
-        staged_folder(from_score.folder, force) as score_folder,
-        staged_folder(from_image.folder, force) as image_folder,
-    ):
+    check_demo_folder(out, force)
+    with _folder_if_used(out), ExitStack() as stages:
+        score_folder = stages.enter_context(staged_folder(out / FROM_SCORE, force))
+        image_folder = stages.enter_context(staged_folder(out / FROM_IMAGE, force))
+        from_score = _align(example.score, example, encoder, out / FROM_SCORE)
+        from_image = _align(example.page, example, encoder, out / FROM_IMAGE)
         _write(from_score.alignment, score_folder)
         _write(from_image.alignment, image_folder)
+        with _interrupts_held():
+            stages.close()
     return from_score, from_image
 
 
@@ -135,6 +161,12 @@ def errors_of_places(alignment: Alignment, truth: BoxArray) -> OnsetErrors:
     return _errors(get_position_maps(alignment.frames).position_to_seconds(truth["page"], x, y), truth)
 
 
+def _holds_demo(out: Path) -> bool:
+    with suppress(PermissionError):
+        return (out / FROM_SCORE).is_dir() or (out / FROM_IMAGE).is_dir()
+    return False
+
+
 def _errors(found_sec: npt.ArrayLike, truth: BoxArray) -> OnsetErrors:
     errors_sec = np.abs(np.asarray(found_sec, dtype=np.float64) - truth["onset_sec"])
     return OnsetErrors(np.where(np.isnan(errors_sec), np.inf, errors_sec))
@@ -153,3 +185,31 @@ def _write(alignment: Alignment, folder: Path) -> None:
     write_formats(alignment, folder, check_formats((), pages.filename, alignment.played is not None))
     for page in range(len(pages.images)):
         draw_times(alignment, page).save(folder / f"overlay-{page + 1:03d}.png")
+
+
+@contextmanager
+def _folder_if_used(folder: Path) -> Iterator[None]:
+    """Take a folder away that was not there before, if nothing has come into it."""
+    is_new = not folder.exists()
+    try:
+        yield
+    finally:
+        if is_new:
+            with suppress(OSError):  # something has, or it was never made
+                folder.rmdir()
+
+
+@contextmanager
+def _interrupts_held() -> Iterator[None]:
+    """Let Ctrl-C wait until all files stand under their final names: a moment."""
+    if threading.current_thread() is not threading.main_thread():  # the only one that Ctrl-C reaches
+        yield
+        return
+    pressed: list[int] = []
+    handler = signal.signal(signal.SIGINT, lambda number, _: pressed.append(number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, handler)
+    if pressed:
+        signal.raise_signal(signal.SIGINT)

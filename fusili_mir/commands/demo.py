@@ -44,17 +44,16 @@ def command(out: Path, model: Path | None, force: bool) -> None:
     are compared with the truth, which is known, and written with everything that `fusili-mir align` can write.
     """
     from fusili_mir.alignment import as_encoder
-    from fusili_mir.demo import demonstrate
+    from fusili_mir.demo import check_demo_folder, demonstrate
     from fusili_mir.example import load_example
-    from fusili_mir.staging import check_output_folder
 
-    check_output_folder(out, force)
+    check_demo_folder(out, force)
     example = load_example()
     with plain_warnings():
         from_score, from_image = demonstrate(example, as_encoder(model), out, force)
     paragraphs = (
         _piece(example, from_score),
-        _errors({"with the score": from_score, "with a page image alone": from_image}),
+        _errors({"with the symbolic score": from_score, "with the page image alone": from_image}),
         _files(from_score, from_image),
         _next_commands(example, model),
     )
@@ -65,31 +64,33 @@ def _piece(example: Example, from_score: Demonstration) -> str:
     n_measures = len(from_score.alignment.pages.measures)
     duration_sec = from_score.alignment.grid.duration_sec
     return (
-        f"{example.title}: {n_measures} measures; {len(example.truth)} notes are struck in a recording of "
-        f"{duration_sec:.0f} s."
+        f"{example.title}: {n_measures} measures.\n"
+        f"Aligned twice with a recording of {duration_sec:.0f} s, in which {len(example.truth)} notes are struck."
     )
 
 
 def _errors(ways: dict[str, Demonstration]) -> str:
     def line(title: str, *cells: str) -> str:
-        return f"{title:<28}" + "".join(f"{cell:>10}" for cell in cells)
+        return f"  {title:<26}" + "".join(f"{cell:>8}" for cell in cells)
 
-    first, *others = _TOLERANCES_MS
-    lines = [line("Onset errors", "median", f"within {first}", *(f"{ms} ms" for ms in others), "took")]
+    *others, last = _TOLERANCES_MS
+    lines = [
+        "How far the times found for the notes are from the true ones: the median, and",
+        f"the share of notes that are off by at most {', '.join(map(str, others))} or {last} ms",
+        line("", "median", *(f"{ms} ms" for ms in _TOLERANCES_MS), "took"),
+    ]
     for title, way in ways.items():
         shares = (f"{100 * way.errors.share_within(ms):.0f} %" for ms in _TOLERANCES_MS)
-        lines.append(
-            line(f"  {title}", f"{way.errors.median_ms:.0f} ms", *shares, f"{way.elapsed_sec:.1f} s")
-        )
+        lines.append(line(title, f"{way.errors.median_ms:.0f} ms", *shares, f"{way.elapsed_sec:.1f} s"))
     return "\n".join(lines)
 
 
 def _files(from_score: Demonstration, from_image: Demonstration) -> str:
     shown = {
-        from_score.folder / "overlay-001.png": "when each place of the page sounds",
+        from_image.folder / "overlay-001.png": "the page: a line where each second sounds",
+        from_score.folder / "overlay-001.png": "the same, with the notes of each second",
         from_score.folder / "similarity.png": "score against recording, and the path",
-        from_score.folder / "alignment.match": "for partitura; beside it notes, measures, MIDI, labels, JSON",
-        from_image.folder / "overlay-001.png": "the same from the page image alone",
+        from_score.folder / "alignment.match": "for partitura; CSV, MIDI, JSON beside it",
     }
     width = max(len(str(file)) for file in shown)
     return "\n".join(("Look at", *(f"  {file!s:<{width}}  {text}" for file, text in shown.items())))
@@ -104,6 +105,7 @@ def _next_commands(example: Example, model: Path | None) -> str:
             "Try next",
             f"  {program} point {page} {recording} --time 12.5{with_model}",
             f"  {program} align YOUR_SCORE YOUR_RECORDING -o out{with_model}",
-            "where YOUR_SCORE is MusicXML, MEI, a PDF or an image, and YOUR_RECORDING is WAV, FLAC, MP3 or OGG.",
+            "The first says which spot sounds after 12.5 s. In the second, YOUR_SCORE is",
+            "MusicXML, MXL, MEI, a PDF or an image; YOUR_RECORDING is WAV, FLAC, MP3, OGG.",
         )
     )

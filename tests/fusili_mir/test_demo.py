@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import signal
 import tomllib
 from collections.abc import Callable
 from dataclasses import replace
@@ -207,7 +208,8 @@ def test_the_command_says_what_it_found_where_it_is_and_what_to_try(
     assert mine.read_text() == "mine"
     lines = out.splitlines()
     assert "Bitte" in lines[0]
-    assert "21 measures; 268 notes" in lines[0]
+    assert "21 measures" in lines[0]
+    assert "268 notes" in lines[1]
     medians = [float(line.split(" ms ")[0].split()[-1]) for line in lines if "%" in line]
     assert len(medians) == 2
     assert max(medians) < 1000 * FRAME_SEC
@@ -217,6 +219,7 @@ def test_the_command_says_what_it_found_where_it_is_and_what_to_try(
         f"  .venv-demo/bin/fusili-mir point {example.page} {example.recording} --time 12.5 --model 'a bundle'"
         in out
     )
+    assert max(len(line) for line in lines if "fusili-mir" not in line) <= 80  # commands are in one piece
 
 
 def test_a_folder_that_is_not_empty_is_refused_before_any_work(run: Run, tmp_path: Path) -> None:
@@ -234,3 +237,99 @@ def test_a_model_that_is_not_there_is_one_line_and_leaves_no_folder(run: Run, tm
     assert err.startswith("fusili-mir: none: not found; expected a bundle")
     assert err.count("\n") == 1
     assert list(tmp_path.iterdir()) == []
+
+
+NAMES = ("a.csv", "b.png", "c.json")
+
+
+@pytest.fixture
+def quick(known: tuple[Demonstration, Demonstration], example: Example, monkeypatch) -> None:
+    """Have the alignments at once, and write them as three small files."""
+    ways = dict(zip((example.score, example.page), known, strict=True))
+
+    def align(score: Path, example: Example, encoder: Encoder, folder: Path) -> Demonstration:
+        return replace(ways[score], folder=folder)
+
+    def write(_: object, folder: Path) -> None:
+        for name in NAMES:
+            (folder / name).write_text("new")
+
+    monkeypatch.setattr("fusili_mir.demo._align", align)
+    monkeypatch.setattr("fusili_mir.demo._write", write)
+
+
+def contents(folder: Path) -> dict[str, str]:
+    return {str(file.relative_to(folder)): file.read_text() for file in folder.rglob("*") if file.is_file()}
+
+
+WHOLE = {f"{way}/{name}": "new" for way in ("from-image", "from-score") for name in NAMES}
+
+
+@pytest.mark.usefixtures("quick")
+def test_a_second_run_says_how_to_go_on_and_can_be_told_to(run: Run, bundle: Bundle, tmp_path: Path) -> None:
+    assert run("--model", bundle.folder)[0] == 0
+    code, out, err = run("--model", bundle.folder)
+    assert (code, out) == (1, "")
+    assert err == (
+        "fusili-mir: demo: the results of an earlier demo are there; add --force to replace them, or write to "
+        "another folder with -o FOLDER\n"
+    )
+    assert run("--model", bundle.folder, "--force")[0] == 0
+    assert run("--model", bundle.folder, "-o", "again")[0] == 0
+    assert contents(tmp_path / "demo") == contents(tmp_path / "again") == WHOLE
+
+
+@pytest.mark.parametrize("out", ["file/out", "file/deep/out"])
+def test_a_place_that_cannot_be_written_is_refused_before_any_work(
+    run: Run, bundle: Bundle, tmp_path: Path, monkeypatch, out: str
+) -> None:
+    def work(*_: object) -> None:
+        raise AssertionError("work was done")
+
+    monkeypatch.setattr("fusili_mir.demo._align", work)
+    (tmp_path / "file").write_text("")
+    code, _, err = run("--model", bundle.folder, "-o", out)
+    assert code == 1
+    assert err.startswith(f"fusili-mir: {out}")
+    assert "cannot be written (Not a directory)" in err
+    assert err.count("\n") == 1
+
+
+@pytest.mark.usefixtures("quick")
+@pytest.mark.parametrize("at", ["_align", "_write"])
+def test_an_interruption_of_the_work_or_of_the_writing_leaves_nothing_behind(
+    run: Run, bundle: Bundle, tmp_path: Path, monkeypatch, at: str
+) -> None:
+    def interrupted(first: object, *others: object) -> None:
+        if at == "_write":
+            (Path(str(others[0])) / NAMES[0]).write_text("half")
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(f"fusili_mir.demo.{at}", interrupted)
+    code, out, err = run("--model", bundle.folder)
+    assert (code, out, err.strip()) == (130, "", "fusili-mir: interrupted")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.usefixtures("quick")
+@pytest.mark.parametrize("options", [(), ("--force",)])
+def test_an_interruption_while_files_get_their_names_waits_until_all_have_them(
+    run: Run, bundle: Bundle, tmp_path: Path, monkeypatch, options: tuple[str, ...]
+) -> None:
+    if options:
+        for name in WHOLE:
+            file = tmp_path / "demo" / name
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text("old")
+    move = Path.replace
+
+    def interrupted_move(file: Path, target: Path) -> Path:
+        signal.raise_signal(signal.SIGINT)
+        return move(file, target)
+
+    monkeypatch.setattr(Path, "replace", interrupted_move)
+    before = signal.getsignal(signal.SIGINT)
+    code, out, err = run("--model", bundle.folder, *options)
+    assert (code, out, err.strip()) == (130, "", "fusili-mir: interrupted")
+    assert contents(tmp_path / "demo") == WHOLE
+    assert signal.getsignal(signal.SIGINT) is before
