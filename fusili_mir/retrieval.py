@@ -15,7 +15,8 @@ import numpy.typing as npt
 from fusili_mir.aligned import Alignment
 from fusili_mir.course import reading_course
 from fusili_mir.errors import InputError
-from fusili_mir.geometry import Int64
+from fusili_mir.geometry import FrameGrid, Int64
+from fusili_mir.pages import Pages
 from fusili_mir.position_maps import get_position_maps
 from fusili_mir.similarity import CourseSimilarity, Float32
 
@@ -67,7 +68,7 @@ def point_at_time(alignment: Alignment, seconds: float, n_spots: int = 5) -> lis
     ----------
     alignment : Alignment
     seconds : float
-        Within the recording.
+        Within the recording: 0 to its end.
     n_spots : int
         How many answers are wanted, at most.
 
@@ -77,10 +78,10 @@ def point_at_time(alignment: Alignment, seconds: float, n_spots: int = 5) -> lis
         First the spot on the path, then the most similar ones elsewhere, best first.
     """
     grid = alignment.grid
-    frame = int(grid.index(seconds))
-    if frame < 0:
-        end_sec = grid.start_sec + grid.duration_sec
-        raise InputError(f"{seconds:g} s is outside the recording ({grid.start_sec:g} to {end_sec:.2f} s)")
+    if not 0 <= seconds <= grid.duration_sec:
+        raise InputError(f"{seconds:g} s is outside the recording (0 to {grid.duration_sec:.2f} s)")
+    # Frames are dated by their lead: at either end of the recording there may be none, and the next one counts.
+    frame = int(np.clip(np.floor((seconds - grid.start_sec) / grid.frame_sec), 0, len(grid) - 1))
     similarity = _columns(alignment).block(slice(frame, frame + 1), slice(0, len(alignment.axis)))[0]
     page, x, y = (float(value) for value in get_position_maps(alignment.frames).seconds_to_position(seconds))
     system = int(alignment.frames["system"][frame])
@@ -107,7 +108,7 @@ def point_at_spot(alignment: Alignment, page: int, x: float, y: float, n_moments
     page : int
         Counted from 0.
     x, y : float
-        Pixels of the page.
+        Pixels of the page, on it.
     n_moments : int
         How many answers are wanted, at most.
 
@@ -117,9 +118,10 @@ def point_at_spot(alignment: Alignment, page: int, x: float, y: float, n_moments
         First the time on the path, then the beginnings of the most similar stretches elsewhere, best first.
         Where the path does not come to the page, only the latter.
     """
+    _check_spot(alignment.pages, page, x, y)
     column = int(alignment.axis.index(page, x, y))
     if column < 0:
-        raise InputError(f"page {page + 1} of {len(alignment.pages.images)} has no music, or does not exist")
+        raise InputError(f"page {page + 1} has no music on it; point at another one")
     frames = slice(0, len(alignment.grid))
     similarity = _columns(alignment).block(frames, slice(column, column + 1))[:, 0]
     seconds = float(get_position_maps(alignment.frames).position_to_seconds(page, x, y))
@@ -131,12 +133,30 @@ def point_at_spot(alignment: Alignment, page: int, x: float, y: float, n_moments
             max(frame - 2, 0), min(frame + 3, len(similarity))
         )  # the onset may fall on a border
         best = int(around[similarity[around].argmax()])
-        moments.append(Moment(seconds, float(similarity[best])))
+        moments.append(Moment(_within(alignment.grid, seconds), float(similarity[best])))
         taken = _run_around(similarity, best)
     for run in _best_runs(similarity, taken, n_moments - len(moments)):
         begin_sec = alignment.grid.start_sec + float(run[0]) * alignment.grid.frame_sec
-        moments.append(Moment(begin_sec, float(similarity[run].max())))
+        moments.append(Moment(_within(alignment.grid, begin_sec), float(similarity[run].max())))
     return moments
+
+
+def _check_spot(pages: Pages, page: int, x: float, y: float) -> None:
+    n_pages = len(pages.images)
+    if not 0 <= page < n_pages:
+        count = "1 page" if n_pages == 1 else f"{n_pages} pages"
+        raise InputError(f"page {page + 1} does not exist: {pages.filename} has {count}")
+    height_px, width_px = pages.images[page].shape
+    if not (0 <= x <= width_px and 0 <= y <= height_px):
+        raise InputError(
+            f"{x:g},{y:g} is off page {page + 1}, which is {width_px} pixels wide and {height_px} high; expected "
+            f"0,0 (top left) to {width_px},{height_px}"
+        )
+
+
+def _within(grid: FrameGrid, seconds: float) -> float:
+    """Return a time of the recording: frames are dated by their lead, and may reach over either end."""
+    return min(max(seconds, 0.0), grid.duration_sec)
 
 
 def _columns(alignment: Alignment) -> CourseSimilarity:

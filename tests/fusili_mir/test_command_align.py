@@ -178,7 +178,20 @@ def test_a_question_that_is_not_one_is_refused_with_the_usage(run: Run, argument
     assert "Usage: fusili-mir point" in err
 
 
-def test_a_second_outside_the_recording_is_one_line(run: Run) -> None:
-    code, out, err = run("point", "tune.musicxml", "tune.wav", "--time", "1000")
+@pytest.mark.parametrize(
+    ("question", "message"),
+    [
+        (("--time", "1000"), "1000 s is outside the recording (0 to "),
+        (("--time", "-0.1"), "-0.1 s is outside the recording (0 to "),
+        (("--at", "1:-4,300"), "-4,300 is off page 1, which is "),
+        (("--at", "1:300,90000"), "300,90000 is off page 1, which is "),
+        (("--at", "2:300,300"), "page 2 does not exist: tune.musicxml has 1 page"),
+    ],
+)
+def test_what_is_outside_the_recording_or_off_the_pages_is_one_line(
+    run: Run, question: tuple[str, ...], message: str
+) -> None:
+    code, out, err = run("point", "tune.musicxml", "tune.wav", *question)
     assert (code, out) == (1, "")
-    assert err.startswith("fusili-mir: 1000 s is outside the recording")
+    assert err.startswith(f"fusili-mir: {message}")
+    assert err.count("\n") == 1

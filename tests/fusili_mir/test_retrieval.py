@@ -1,15 +1,18 @@
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from example_bundles import write_pitch_bundle
 from example_performances import FRAME_SEC, perform, record, tune
 
 from fusili_mir.alignment import Alignment, align_recording
+from fusili_mir.boxes import GreyImage
 from fusili_mir.encoder import Encoder
 from fusili_mir.errors import InputError
-from fusili_mir.pages import render_pages
+from fusili_mir.pages import PageImages, render_pages
 from fusili_mir.played import play_pages
 from fusili_mir.retrieval import point_at_spot, point_at_time
 
@@ -23,6 +26,16 @@ def alignment(tmp_path_factory: pytest.TempPathFactory) -> Alignment:
     pages = render_pages(folder / "tune.musicxml")
     recording = record(perform(play_pages(pages), start_sec=0.48, beat_sec=0.48))
     return align_recording(pages, recording, Encoder(write_pitch_bundle(folder / "bundle")))
+
+
+@dataclass(frozen=True)
+class Blank:
+    """A page of paper."""
+
+    shape: tuple[int, ...]
+
+    def read(self) -> GreyImage:
+        return np.full(self.shape, 255, np.uint8)
 
 
 def head(alignment: Alignment, note: int) -> tuple[float, float]:
@@ -66,11 +79,56 @@ def test_answers_come_best_first_and_never_more_than_asked_for(alignment: Alignm
     assert len(point_at_time(alignment, 1.0, n_spots=1)) == 1
 
 
-def test_a_second_outside_the_recording_is_refused(alignment: Alignment) -> None:
-    with pytest.raises(InputError, match=r"99 s is outside the recording \(0 to "):
-        point_at_time(alignment, 99.0)
+@pytest.fixture(scope="module", params=[-0.3, 0.0, 0.3])
+def dated(alignment: Alignment, request: pytest.FixtureRequest) -> Alignment:
+    """The alignment with frames that are dated so much later, as the lead of a model has it."""
+    lead_sec: float = request.param
+    frames = alignment.frames.copy()
+    frames["onset_sec"] += lead_sec
+    return replace(alignment, grid=replace(alignment.grid, start_sec=lead_sec), frames=frames)
 
 
-def test_a_page_that_does_not_exist_is_refused(alignment: Alignment) -> None:
-    with pytest.raises(InputError, match="page 4 of 1 has no music, or does not exist"):
-        point_at_spot(alignment, 3, 10.0, 10.0)
+def test_the_recording_reaches_from_0_to_its_end_however_frames_are_dated(dated: Alignment) -> None:
+    end_sec = len(dated.grid) * FRAME_SEC
+    for seconds in (0.0, end_sec):
+        assert point_at_time(dated, seconds, n_spots=1)[0].page == 0
+    for seconds in (-0.001, end_sec + 0.001, 99.0, np.nan):
+        with pytest.raises(InputError, match=rf"s is outside the recording \(0 to {end_sec:.2f} s\)"):
+            point_at_time(dated, seconds)
+
+
+def test_no_moment_lies_outside_the_recording(dated: Alignment) -> None:
+    height_px, width_px = dated.pages.images[0].shape
+    moments = [
+        moment.seconds
+        for x in (0, head(dated, 0)[0], head(dated, -1)[0], width_px)
+        for moment in point_at_spot(dated, 0, x, height_px / 2, n_moments=50)
+    ]
+    assert min(moments) >= 0
+    assert max(moments) <= len(dated.grid) * FRAME_SEC
+
+
+def test_a_spot_is_on_the_page_up_to_its_edges(alignment: Alignment) -> None:
+    height_px, width_px = alignment.pages.images[0].shape
+    for x, y in ((0, 0), (width_px, height_px)):
+        assert point_at_spot(alignment, 0, x, y, n_moments=1)
+    for x, y in ((-1, 5), (5, -0.5), (width_px + 1, 5), (5, height_px + 0.5), (np.nan, 5)):
+        with pytest.raises(
+            InputError, match=f"is off page 1, which is {width_px} pixels wide and {height_px}"
+        ):
+            point_at_spot(alignment, 0, x, y)
+
+
+@pytest.mark.parametrize("page", [-1, 1, 3])
+def test_a_page_that_does_not_exist_is_refused(alignment: Alignment, page: int) -> None:
+    with pytest.raises(InputError, match=rf"page {page + 1} does not exist: .*tune\.musicxml has 1 page"):
+        point_at_spot(alignment, page, 10.0, 10.0)
+
+
+def test_a_page_without_music_is_refused(alignment: Alignment) -> None:
+    image = alignment.pages.images[0]
+    with_title = replace(
+        alignment, pages=replace(alignment.pages, images=PageImages([Blank(image.shape)] * 2))
+    )
+    with pytest.raises(InputError, match="page 2 has no music on it"):
+        point_at_spot(with_title, 1, 10.0, 10.0)
