@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
+import sys
+import textwrap
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +15,8 @@ from fusili_mir.errors import InputError, MissingExtraError
 from fusili_mir.sessions import available_devices, default_threads, onnxruntime_version, open_session
 
 __all__ = ["command"]
+
+_INDENT = 15  # columns of the terminal, for what each line is about
 
 
 @click.command(name="info")
@@ -48,7 +53,8 @@ def _describe(bundle: Bundle) -> None:
         _say("graph", f"{spec.graph}, {n_bytes / 1e6:.1f} MB, checksum {spec.sha256[:12]} is right")
     for title, content in (("training data", manifest.training_data), ("quality", manifest.quality)):
         for key, value in content.items():
-            _say(title, f"{key}: {_short(value)}")
+            for each in value if isinstance(value, list) else [value]:
+                _say(title, f"{key}: {_plain(each)}")
 
 
 def _describe_machine(bundle: Bundle | None) -> None:
@@ -80,10 +86,19 @@ def _audio(spec: AudioSpec) -> str:
     return f"{spec.sample_rate_hz} Hz, {length}, a frame every {1000 * spec.frame_sec:g} ms"
 
 
-def _short(value: Any) -> str:
-    text = f"{value:.4g}" if isinstance(value, float) else str(value)
-    return text if len(text) <= 80 else f"{text[:77]}..."
+def _plain(value: Any) -> str:
+    """Write a value of JSON as people do, all of it."""
+    if isinstance(value, dict):
+        return ", ".join(f"{key} {_plain(each)}" for key, each in value.items())
+    if isinstance(value, list):
+        return ", ".join(map(_plain, value))
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
 def _say(title: str, text: str) -> None:
-    click.echo(f"{title:<14} {text}")
+    """Print one thing: one line, which is wrapped between words where a terminal is narrower."""
+    lines = [" ".join(text.split())]
+    if sys.stdout.isatty():
+        width = max(shutil.get_terminal_size().columns - _INDENT, _INDENT)
+        lines = textwrap.wrap(lines[0], width, break_long_words=False, break_on_hyphens=False)
+    click.echo(f"{title:<{_INDENT}}" + f"\n{'':<{_INDENT}}".join(lines))

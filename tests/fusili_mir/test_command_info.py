@@ -3,6 +3,7 @@ from __future__ import annotations
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from example_bundles import write_ink_bundle, write_pitch_bundle
@@ -33,6 +34,51 @@ def test_a_bundle_is_described_and_its_graphs_are_checked(tmp_path: Path, capsys
     assert any(line.startswith("graph          audio.onnx, 0.1 MB, checksum ") for line in lines)
     assert any(line.startswith("onnxruntime    ") and line.endswith("cpu") for line in lines)
     assert lines[-1].startswith("auto           runs on ")
+
+
+QUALITY: dict[str, Any] = {
+    "measured_on": "validation pieces, with a piano that training never heard and with expressive timing",
+    "onsets": {"pieces": 10, "median_ms": 26.799999, "within_100_ms": 0.685, "hop_ms": [20, 40]},
+    "commands": [
+        "python benchmarks/held_out.py BUNDLE --split valid --pieces 10 --lilypond TREE " * 2,
+        "make",
+    ],
+}
+QUALITY_LINES = [
+    f"quality        measured_on: {QUALITY['measured_on']}",
+    "quality        onsets: pieces 10, median_ms 26.8, within_100_ms 0.685, hop_ms 20, 40",
+    f"quality        commands: {QUALITY['commands'][0].strip()}",
+    "quality        commands: make",
+]
+
+
+@pytest.fixture
+def well_measured(tmp_path: Path) -> Path:
+    """A bundle that much is known of."""
+    bundle = write_pitch_bundle(tmp_path / "pitch")
+    manifest = replace(bundle.manifest, quality=QUALITY)
+    save_bundle(tmp_path / "known", manifest, bundle.read_graph("image"), bundle.read_graph("audio"))
+    return tmp_path / "known"
+
+
+def test_in_a_pipe_everything_known_of_a_bundle_is_a_line_of_its_own(well_measured: Path, capsys) -> None:
+    assert run("info", well_measured) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line for line in lines if line.startswith("quality")] == QUALITY_LINES
+
+
+def test_on_a_terminal_lines_are_wrapped_between_words_and_nothing_is_lost(
+    well_measured: Path, capsys, monkeypatch
+) -> None:
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    monkeypatch.setenv("COLUMNS", "80")
+    assert run("info", well_measured) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert max(len(line) for line in lines if not line.startswith("folder")) <= 80
+    first = lines.index(next(line for line in lines if line.startswith("quality")))
+    last = lines.index("quality        commands: make")
+    joined = "\n".join(lines[first : last + 1]).replace("\n" + 15 * " ", " ")
+    assert joined.splitlines() == QUALITY_LINES
 
 
 def test_squares_are_described_by_their_patches(tmp_path: Path, capsys) -> None:
