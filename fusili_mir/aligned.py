@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from fusili_mir.note_times import NoteTimes
 from fusili_mir.pages import Pages
 from fusili_mir.performance import NoteAlignment, note_alignment, performance_from_notes
 from fusili_mir.played import PLAYED_MEASURE_DTYPE, PLAYED_NOTE_DTYPE, PlayedScore
+from fusili_mir.position_maps import PlaceMoments, PositionMaps, get_position_maps
 from fusili_mir.score_axis import ScoreAxis
 from fusili_mir.similarity import CourseSimilarity
 
@@ -61,6 +63,8 @@ class Alignment:
         Frame -> stop of the course.
     similarity : CourseSimilarity
         Of the course and the recording.
+    moments : PlaceMoments, optional
+        Where only images are known: the places at which something begins to sound, and when.
     """
 
     pages: Pages
@@ -72,6 +76,12 @@ class Alignment:
     axis: ScoreAxis
     path: WarpingPath
     similarity: CourseSimilarity
+    moments: PlaceMoments | None = None
+
+    @cached_property
+    def position_maps(self) -> PositionMaps:
+        """Seconds <-> places on the pages."""
+        return get_position_maps(self.frames, self.moments)
 
     @property
     def reliability(self) -> float:

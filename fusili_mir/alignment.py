@@ -34,13 +34,13 @@ from fusili_mir.encoded import EncodedAudio, EncodedScore
 from fusili_mir.encoder import Encoder
 from fusili_mir.engraving import EngravingOptions
 from fusili_mir.errors import InputError
-from fusili_mir.frame_places import FRAME_DTYPE, frames_of_columns, frames_of_notes
+from fusili_mir.frame_places import FRAME_DTYPE, frames_of_notes, frames_of_places
+from fusili_mir.note_places import find_places
 from fusili_mir.note_times import note_times, stop_times
 from fusili_mir.pages import Pages, load_pages, render_pages
 from fusili_mir.performance import NoteAlignment
 from fusili_mir.recording import Recording
 from fusili_mir.similarity import CourseSimilarity
-from fusili_mir.sounding_places import sounding_places
 from fusili_mir.unfolding_choice import choose_unfolding
 
 __all__ = [
@@ -244,13 +244,16 @@ def _align_columns(
 
     similarity = along(reading_course(score.axis))
     if jumps:
-        columns = played_columns(RoughSearch(similarity, scale, options))
+        columns = played_columns(RoughSearch(similarity, scale, options, audio.sound.is_silent))
         similarity = along(reading_course(score.axis, columns))
-    path = decode_path(similarity, audio.grid.frame_sec, scale, options)
-    places = sounding_places(path, similarity, scale, audio.grid)
-    frames = frames_of_columns(path, places, similarity.course, score.axis, audio.grid)
+    places = find_places(similarity, scale, score.axis)
+    by_place = along(places.course)
+    path = decode_path(by_place, audio.grid.frame_sec, scale, options, audio.sound)
+    times = stop_times(path, by_place, audio.grid, audio.envelope)
+    frames = frames_of_places(path, places, times, similarity.course, score.axis, audio.grid)
+    moments = places.moments(times, similarity.course.columns, score.axis)
     notes, measures = np.empty(0, ALIGNED_NOTE_DTYPE), np.empty(0, ALIGNED_MEASURE_DTYPE)
-    return Alignment(pages, audio.grid, frames, notes, measures, None, score.axis, path, similarity)
+    return Alignment(pages, audio.grid, frames, notes, measures, None, score.axis, path, by_place, moments)
 
 
 def _align_notes(
@@ -262,8 +265,8 @@ def _align_notes(
     options: DecodingOptions,
 ) -> Alignment:
     chosen = choose_unfolding(pages, score, audio, scale, unfold, options)
-    path = decode_path(chosen.similarity, audio.grid.frame_sec, scale, options)
-    stops = stop_times(path, chosen.similarity, audio.grid)
+    path = decode_path(chosen.similarity, audio.grid.frame_sec, scale, options, audio.sound)
+    stops = stop_times(path, chosen.similarity, audio.grid, audio.envelope)
     times = note_times(chosen.played, chosen.on_course, stops, path.reliability)
     frames = frames_of_notes(path, chosen.played, times.tempo, score.axis, audio.grid)
     notes = aligned_notes(chosen.played, times)

@@ -36,12 +36,16 @@ class Course:
         only images are known. Never falls.
     of_columns : bool
         Whether every column is a stop, for want of knowing where something begins.
+    spread : float
+        How far durations in a recording depart from those of the course, at a steady tempo: the standard
+        deviation of the logarithm of their ratio.
     """
 
     columns: Int64
     first: Int64
     start: Float64
     of_columns: bool = False
+    spread: float = 0.12
 
     def __post_init__(self) -> None:
         if len(self.first) < 2 or len(self.start) != len(self.first):

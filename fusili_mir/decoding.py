@@ -1,7 +1,7 @@
 """From similarities to one warping path over the whole recording.
 
-Two searches: a rough one over all stops, then an exact one in a band around it. The second knows, from the first,
-when each stop is to be expected at a steady tempo, and so places repeated notes that sound alike.
+A rough search over all stops, an exact one in a band around it, and then the beginnings of stops settle where
+something begins to sound at a steady tempo.
 """
 
 from __future__ import annotations
@@ -14,7 +14,9 @@ import numpy.typing as npt
 from fusili_mir.geometry import Int64
 from fusili_mir.rough_search import DecodingOptions, RoughSearch, path_costs, played_columns
 from fusili_mir.similarity import CourseSimilarity, Float32
-from fusili_mir.steady_tempo import expected_frames, tempo_penalty
+from fusili_mir.sound_envelope import FrameSound
+from fusili_mir.steady_path import settle
+from fusili_mir.stop_scores import StopScores
 from fusili_mir.viterbi import Block, DecodedPath, best_path
 
 __all__ = ["DecodingOptions", "RoughSearch", "WarpingPath", "decode_path", "played_columns"]
@@ -53,6 +55,7 @@ def decode_path(
     frame_sec: float,
     scale: float,
     options: DecodingOptions | None = None,
+    sound: FrameSound | None = None,
 ) -> WarpingPath:
     """Find the path of a recording along a course.
 
@@ -64,6 +67,8 @@ def decode_path(
     scale : float
         Of the cosines, as the bundle's model learnt it.
     options : DecodingOptions, optional
+    sound : FrameSound, optional
+        What else is known about the frames.
 
     Returns
     -------
@@ -71,27 +76,18 @@ def decode_path(
         Monotonic; it may begin after the first stop and end before the last one.
     """
     options = options or DecodingOptions()
-    rough = RoughSearch(similarity, scale, options)
-    rough_path = rough.path()
     n_frames, n_stops = len(similarity.frames), len(similarity.course)
-    expected = expected_frames(rough, rough_path)
-    baseline = similarity.baseline(scale)
-    hubs = options.hub_weight_of(similarity.course) * similarity.hubs(scale, baseline)
-
-    def scores(block: Block) -> Float32:
-        nats = similarity.block(block.frames, block.stops)
-        nats *= np.float32(scale)
-        nats -= baseline[block.frames, None]
-        nats -= hubs[block.stops]
-        nats -= tempo_penalty(expected, block, options.tempo_weight * frame_sec)
-        return nats
-
+    sound = sound or FrameSound.unknown(n_frames)
+    rough = RoughSearch(similarity, scale, options, sound.is_silent)
+    rough_path = rough.path()
+    scores = StopScores.of(similarity, scale, options.hub_weight_of(similarity.course), sound.is_silent)
     path = best_path(
         scores,
         _band(rough_path, rough.factors, n_frames, n_stops, options.band_stops),
         n_stops,
         path_costs(options, rough.stop_weights, n_frames),
     )
+    path = _settled(path, scores, np.float32(options.onset_weight) * sound.onset, frame_sec)
     return WarpingPath(
         stop=path.stop,
         is_filler=path.is_filler,
@@ -99,6 +95,24 @@ def decode_path(
         confidence=np.where(path.is_filler, 0.0, np.exp(path.gap)).astype(np.float32),
         reliability=rough.reliability,
     )
+
+
+def _settled(path: DecodedPath, scores: StopScores, onset: Float32, frame_sec: float) -> DecodedPath:
+    """Let the beginnings of stops settle; what comes before the first one is filler."""
+    music = np.flatnonzero(~path.is_filler)
+    if not len(music):
+        return path
+    frames = np.arange(len(path.stop))
+    between = (frames > music[0]) & (frames < music[-1])
+    kept = np.flatnonzero(~path.is_filler | (between & scores.is_silent))  # a silence may be a rest
+    settled = settle(path.stop[kept], scores.among(kept), onset[kept], frame_sec)
+    is_filler = path.is_filler.copy()
+    is_filler[kept] |= settled < 0
+    last_kept = np.maximum(np.searchsorted(kept, frames, side="right") - 1, 0)
+    stop = np.maximum(settled, settled[settled >= 0][0])[last_kept]
+    best = np.where(path.is_filler, 0.0, scores.pairs(frames, path.stop)) - path.gap
+    gap = np.where(is_filler, 0.0, scores.pairs(frames, stop)) - best
+    return DecodedPath(stop, is_filler, np.minimum(gap, 0.0).astype(np.float32))
 
 
 def _band(

@@ -22,7 +22,6 @@ from fusili_mir.errors import OutputError
 from fusili_mir.example import Example
 from fusili_mir.geometry import Float64
 from fusili_mir.pages import open_pages
-from fusili_mir.position_maps import get_position_maps
 from fusili_mir.staging import check_output_folder, staged_folder
 from fusili_mir.time_overlay import draw_times
 
@@ -158,7 +157,7 @@ def errors_of_places(alignment: Alignment, truth: BoxArray) -> OnsetErrors:
     for page, skew in enumerate(alignment.pages.skews):
         here = truth["page"] == page
         x[here], y[here] = skew.to_level(x[here], y[here])
-    return _errors(get_position_maps(alignment.frames).position_to_seconds(truth["page"], x, y), truth)
+    return _errors(alignment.position_maps.position_to_seconds(truth["page"], x, y), truth)
 
 
 def _holds_demo(out: Path) -> bool:

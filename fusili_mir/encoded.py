@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TypeAlias
 
 import numpy as np
@@ -11,6 +12,7 @@ import numpy.typing as npt
 from fusili_mir.errors import InputError
 from fusili_mir.geometry import FrameGrid
 from fusili_mir.score_axis import ScoreAxis
+from fusili_mir.sound_envelope import FrameSound, SoundEnvelope
 
 __all__ = ["EncodedAudio", "EncodedScore", "Float32"]
 
@@ -59,14 +61,24 @@ class EncodedAudio:
         When they are.
     clip_embeddings : np.ndarray [shape=(n_clips, d)], float32, optional
         Global embeddings of the clips that the recording was cut into, in order.
+    envelope : SoundEnvelope, optional
+        Of the same recording.
     """
 
     frames: Float32
     grid: FrameGrid
     clip_embeddings: Float32 | None = None
+    envelope: SoundEnvelope | None = None
 
     def __post_init__(self) -> None:
         if self.frames.ndim != 2 or len(self.frames) != len(self.grid):
             raise InputError(
                 f"frames of shape {self.frames.shape} for a grid of {len(self.grid)}; expected (frames, d)"
             )
+
+    @cached_property
+    def sound(self) -> FrameSound:
+        """What the envelope tells about the frames; nothing without one."""
+        if self.envelope is None:
+            return FrameSound.unknown(len(self.grid))
+        return self.envelope.of_frames(self.grid)

@@ -26,6 +26,7 @@ from fusili_mir.recording import Recording, read_recording
 from fusili_mir.score_axis import ScoreAxis
 from fusili_mir.score_segments import ScoreSegment, cut_image, segment_pages
 from fusili_mir.sessions import GraphSession, open_session
+from fusili_mir.sound_envelope import EnvelopeMeter
 
 if TYPE_CHECKING:  # partitura, which pages need, is slow to import
     from fusili_mir.pages import Pages
@@ -122,7 +123,8 @@ class Encoder:
         EncodedAudio
         """
         spec = self.bundle.audio
-        blocks = read_recording(recording, spec.sample_rate_hz, progress)
+        meter = EnvelopeMeter(spec.sample_rate_hz)
+        blocks = meter.listen(read_recording(recording, spec.sample_rate_hz, progress))
         frames, pooled = [], []
         for batch in _clip_batches(cut_clips(blocks, ClipLayout.of(spec)), self.batch_size):
             waveforms = np.stack([clip.samples for clip in batch])
@@ -130,9 +132,8 @@ class Encoder:
             frames += [rows[clip.keep_from : clip.keep_to] for clip, rows in zip(batch, local, strict=True)]
             pooled.append(whole)
         stitched = np.concatenate(frames)
-        return EncodedAudio(
-            stitched, FrameGrid(len(stitched), spec.frame_sec, spec.lead_sec), np.concatenate(pooled)
-        )
+        grid = FrameGrid(len(stitched), spec.frame_sec, spec.lead_sec)
+        return EncodedAudio(stitched, grid, np.concatenate(pooled), meter.envelope())
 
     def _run(self, tower: Tower, batch: Float32, n_tokens: int) -> list[Float32]:
         """Return local [shape=(B, n_tokens, d)] and global [shape=(B, d)] embeddings of a batch."""

@@ -15,12 +15,13 @@ from fusili_mir.boxes import BoxArray
 from fusili_mir.course import Course
 from fusili_mir.decoding import WarpingPath
 from fusili_mir.geometry import Float64, FrameGrid
+from fusili_mir.note_places import NotePlaces
+from fusili_mir.note_times import StopTimes
 from fusili_mir.played import PlayedScore
 from fusili_mir.score_axis import ScoreAxis
-from fusili_mir.sounding_places import SoundingPlaces
 from fusili_mir.tempo_map import TempoMap
 
-__all__ = ["FRAME_DTYPE", "frames_of_columns", "frames_of_notes"]
+__all__ = ["FRAME_DTYPE", "frames_of_notes", "frames_of_places"]
 
 _FIELDS: list[tuple[str, Any]] = [
     ("onset_sec", "f8"),
@@ -36,18 +37,25 @@ FRAME_DTYPE = np.dtype(_FIELDS)
 and how sure the place is; confidence is 0 where something else than the score is heard."""
 
 
-def frames_of_columns(
-    path: WarpingPath, places: SoundingPlaces, course: Course, axis: ScoreAxis, grid: FrameGrid
+def frames_of_places(
+    path: WarpingPath,
+    places: NotePlaces,
+    times: StopTimes,
+    course: Course,
+    axis: ScoreAxis,
+    grid: FrameGrid,
 ) -> BoxArray:
     """Place each frame between the places that begin around it, where only images are known.
 
     Parameters
     ----------
     path : WarpingPath
-    places : SoundingPlaces
-        Of that path.
+        Along the places.
+    places : NotePlaces
+    times : StopTimes
+        When they begin.
     course : Course
-        With one column a stop.
+        Of the columns that they are among, one a stop.
     axis : ScoreAxis
     grid : FrameGrid
 
@@ -55,7 +63,7 @@ def frames_of_columns(
     -------
     np.ndarray of `FRAME_DTYPE` [shape=(M,)]
     """
-    position = places.position(grid.centre(np.arange(len(grid))), _lengths(places, course, axis))
+    position = places.position(times, grid.centre(np.arange(len(grid))))
     stop = np.minimum(position.astype(np.int64), len(course) - 1)
     column = axis.columns[course.columns[course.first[stop]]]
     frames = _frames(path, grid)
@@ -63,20 +71,6 @@ def frames_of_columns(
     frames["x"] = column["x0"] + (position - stop) * (column["x1"] - column["x0"])
     frames["y"] = (column["y0"] + column["y1"]) / 2
     return frames
-
-
-def _lengths(places: SoundingPlaces, course: Course, axis: ScoreAxis) -> Float64:
-    """Say how long the way through each stop is [shape=(P,)]: none where systems have clefs and key signatures.
-
-    They end about where systems begin to sound.
-    """
-    system = axis.columns["system"]
-    number = np.arange(len(axis)) - np.searchsorted(system, system)  # of each column in its system
-    column = course.columns[course.first[:-1]]
-    begins = column[places.first.astype(np.int64)]
-    _, first = np.unique(system[begins], return_index=True)
-    clef = np.quantile(number[begins[first]], 0.5, method="lower")
-    return np.where(number[column] < clef, 0.0, 1.0)
 
 
 def frames_of_notes(

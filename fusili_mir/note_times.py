@@ -19,12 +19,14 @@ from fusili_mir.errors import InputError
 from fusili_mir.geometry import Float64, FrameGrid, Int64
 from fusili_mir.played import PlayedScore
 from fusili_mir.similarity import CourseSimilarity
+from fusili_mir.sound_envelope import SoundEnvelope
 from fusili_mir.tempo_map import TempoMap
 
 __all__ = ["NoteTimes", "StopTimes", "note_times", "stop_times"]
 
 _MIN_DURATION_SEC = 0.02
 _NEAR_FRAMES = 6  # to either side of the path's change of stops, where the onset is looked for
+_ONSET_REACH_SEC = 0.07
 _LEVEL_FRAMES = 2  # to either side of the steepest rise, between whose levels the onset lies
 
 
@@ -72,7 +74,12 @@ class NoteTimes:
     tempo: TempoMap
 
 
-def stop_times(path: WarpingPath, similarity: CourseSimilarity, grid: FrameGrid) -> StopTimes:
+def stop_times(
+    path: WarpingPath,
+    similarity: CourseSimilarity,
+    grid: FrameGrid,
+    envelope: SoundEnvelope | None = None,
+) -> StopTimes:
     """Find when each stop begins.
 
     Parameters
@@ -82,6 +89,8 @@ def stop_times(path: WarpingPath, similarity: CourseSimilarity, grid: FrameGrid)
         That the path was found with.
     grid : FrameGrid
         Of the recording.
+    envelope : SoundEnvelope, optional
+        Of the recording, which the path was found with: a stop begins with the onset next to it.
 
     Returns
     -------
@@ -94,7 +103,10 @@ def stop_times(path: WarpingPath, similarity: CourseSimilarity, grid: FrameGrid)
     visited, first = np.unique(path.stop[music], return_index=True)
     frame = music[first]
     onset_sec = np.full(n_stops, np.nan)
-    onset_sec[visited] = grid.start_sec + _crossing(path, similarity, visited, frame) * grid.frame_sec
+    if envelope is None:
+        onset_sec[visited] = grid.start_sec + _crossing(path, similarity, visited, frame) * grid.frame_sec
+    else:  # the onset lies between the middle of the frame before and that of the first one
+        onset_sec[visited] = envelope.nearest_onset(grid.start_sec + frame * grid.frame_sec, _ONSET_REACH_SEC)
     heard = np.arange(visited[0], visited[-1] + 1)
     passed = heard[np.isnan(onset_sec[heard])]
     onset_sec[passed] = np.interp(

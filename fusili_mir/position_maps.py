@@ -12,7 +12,7 @@ from fusili_mir.boxes import BoxArray
 from fusili_mir.errors import InputError
 from fusili_mir.geometry import Float64, Int64
 
-__all__ = ["PositionMaps", "get_position_maps"]
+__all__ = ["PlaceMoments", "PositionMaps", "get_position_maps"]
 
 
 class SecondsToPosition(Protocol):
@@ -38,13 +38,34 @@ class PositionMaps(NamedTuple):
     position_to_seconds: PositionToSeconds
 
 
-def get_position_maps(frames: BoxArray) -> PositionMaps:
+@dataclass(frozen=True)
+class PlaceMoments:
+    """Places that begin to sound at a known moment, in playing order, (n,) each.
+
+    Attributes
+    ----------
+    system : np.ndarray of int
+    x0, x1 : np.ndarray
+        From where to where they reach, in pixels of the page.
+    seconds : np.ndarray
+        Never falls.
+    """
+
+    system: Int64
+    x0: Float64
+    x1: Float64
+    seconds: Float64
+
+
+def get_position_maps(frames: BoxArray, moments: PlaceMoments | None = None) -> PositionMaps:
     """Make maps between seconds and places on the pages.
 
     Parameters
     ----------
     frames : np.ndarray of `FRAME_DTYPE` [shape=(M,)]
         Of `align_pages`, or `Alignment.frames`.
+    moments : PlaceMoments, optional
+        Moments that are known more exactly than frames tell; see `Alignment.position_maps`.
 
     Returns
     -------
@@ -56,7 +77,7 @@ def get_position_maps(frames: BoxArray) -> PositionMaps:
         raise InputError("no frames; expected those of an alignment")
     frame_sec = float(frames["onset_sec"][-1] - frames["onset_sec"][0]) / max(len(frames) - 1, 1)
     middle_sec = frames["onset_sec"] + frame_sec / 2
-    passes = _passes(frames, middle_sec)
+    passes = _passes(frames, middle_sec) if moments is None else _passes_of_moments(moments)
 
     def seconds_to_position(seconds: npt.ArrayLike) -> tuple[Int64, Float64, Float64]:
         seconds = np.asarray(seconds, dtype=np.float64)
@@ -112,6 +133,19 @@ def _passes(frames: BoxArray, middle_sec: Float64) -> list[_Pass]:
         edges = np.stack((x, np.nextafter(x, np.inf)), axis=1).ravel()
         seconds = np.stack((middle_sec[rows[first]], middle_sec[rows[first + count - 1]]), axis=1).ravel()
         passes.append(_Pass(int(frames["system"][rows[0]]), edges, seconds))
+    return passes
+
+
+def _passes_of_moments(moments: PlaceMoments) -> list[_Pass]:
+    ends = (np.diff(moments.system) != 0) | (np.diff(moments.x0) < 0)
+    passes = []
+    for rows in np.split(np.arange(len(moments.seconds)), np.flatnonzero(ends) + 1):
+        x0, x1 = moments.x0[rows].copy(), moments.x1[rows].copy()
+        overlap = np.maximum(x1[:-1] - x0[1:], 0.0) / 2
+        x1[:-1] -= overlap
+        x0[1:] += overlap
+        edges = np.stack((x0, np.maximum(x1, np.nextafter(x0, np.inf))), axis=1).ravel()
+        passes.append(_Pass(int(moments.system[rows[0]]), edges, np.repeat(moments.seconds[rows], 2)))
     return passes
 
 

@@ -17,7 +17,6 @@ from fusili_mir.course import reading_course
 from fusili_mir.errors import InputError
 from fusili_mir.geometry import FrameGrid, Int64
 from fusili_mir.pages import Pages
-from fusili_mir.position_maps import get_position_maps
 from fusili_mir.similarity import CourseSimilarity, Float32
 
 __all__ = ["Moment", "Spot", "point_at_spot", "point_at_time"]
@@ -83,7 +82,7 @@ def point_at_time(alignment: Alignment, seconds: float, n_spots: int = 5) -> lis
     # Frames are dated by their lead: at either end of the recording there may be none, and the next one counts.
     frame = int(np.clip(np.floor((seconds - grid.start_sec) / grid.frame_sec), 0, len(grid) - 1))
     similarity = _columns(alignment).block(slice(frame, frame + 1), slice(0, len(alignment.axis)))[0]
-    page, x, y = (float(value) for value in get_position_maps(alignment.frames).seconds_to_position(seconds))
+    page, x, y = (float(value) for value in alignment.position_maps.seconds_to_position(seconds))
     system = int(alignment.frames["system"][frame])
     on_path = Spot(
         int(page), x, y, _measure_at(alignment, system, x), float(alignment.path.similarity[frame])
@@ -124,7 +123,7 @@ def point_at_spot(alignment: Alignment, page: int, x: float, y: float, n_moments
         raise InputError(f"page {page + 1} has no music on it; point at another one")
     frames = slice(0, len(alignment.grid))
     similarity = _columns(alignment).block(frames, slice(column, column + 1))[:, 0]
-    seconds = float(get_position_maps(alignment.frames).position_to_seconds(page, x, y))
+    seconds = float(alignment.position_maps.position_to_seconds(page, x, y))
     moments: list[Moment] = []
     taken = np.zeros(len(similarity), dtype=bool)
     if np.isfinite(seconds):

@@ -16,7 +16,8 @@ import numpy as np
 from fusili_mir.course import Course
 from fusili_mir.errors import InputError
 from fusili_mir.geometry import Int64
-from fusili_mir.similarity import CourseSimilarity, Float32, log_mean_exp, pool_frames
+from fusili_mir.similarity import Bool, CourseSimilarity, Float32, log_mean_exp, pool_frames
+from fusili_mir.stop_scores import SILENT_NATS
 from fusili_mir.viterbi import Block, DecodedPath, PathCosts, best_path, best_score, whole_blocks
 
 __all__ = ["DecodingOptions", "RoughSearch", "path_costs", "played_columns"]
@@ -37,8 +38,8 @@ class DecodingOptions:
     hub_weight, column_hub_weight : float
         How far stops that sound like everything are marked down, as the baseline does with frames: 1 is all the
         way, as in a step of Sinkhorn's iteration. The second is for courses of single columns.
-    tempo_weight : float
-        Nats a frame for each second that a stop is away from where a steady tempo has it.
+    onset_weight : float
+        Of the onsets that are heard; see `fusili_mir.sound_envelope.FrameSound`.
     band_stops : int
         Least width of the band.
     rough_cells : int
@@ -46,13 +47,13 @@ class DecodingOptions:
     """
 
     max_speed: float = 16.0
-    skip_cost: float = 2.0
+    skip_cost: float = 5.0
     filler_cost: float = 10.0
     margin_cost: float = 40.0
     jump_cost: float = 40.0
     hub_weight: float = 1.0
     column_hub_weight: float = 0.6
-    tempo_weight: float = 1.0
+    onset_weight: float = 5.0
     band_stops: int = 256
     rough_cells: int = 2**23
 
@@ -79,11 +80,14 @@ class RoughSearch:
     scale : float
         Of the cosines, as the bundle's model learnt it.
     options : DecodingOptions
+    is_silent : np.ndarray of bool [shape=(M,)], optional
+        Frames that are no music of any stop.
     """
 
     similarity: CourseSimilarity
     scale: float
     options: DecodingOptions
+    is_silent: Bool | None = None
 
     @cached_property
     def factors(self) -> tuple[int, int]:
@@ -106,6 +110,9 @@ class RoughSearch:
         scores *= np.float32(self.scale)
         scores -= pooled.baseline(self.scale)[:, None]
         scores *= np.float32(by_frame)
+        if self.is_silent is not None:
+            first = np.arange(0, len(self.is_silent), by_frame)
+            scores[np.logical_and.reduceat(self.is_silent, first)] = by_frame * SILENT_NATS
         return scores
 
     @cached_property

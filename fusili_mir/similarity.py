@@ -18,6 +18,7 @@ from fusili_mir.errors import InputError
 from fusili_mir.geometry import Int64
 
 __all__ = [
+    "Bool",
     "CourseSimilarity",
     "Float32",
     "column_similarity",
@@ -169,7 +170,7 @@ class CourseSimilarity:
             result[frames] = log_mean_exp(scale * self._columns(sample, self.frames[frames]), axis=1)
         return result
 
-    def hubs(self, scale: float, frame_baseline: Float32, n_frames: int = 1024) -> Float32:
+    def prominence(self, scale: float, frame_baseline: Float32, n_frames: int = 1024) -> Float32:
         """Return by how much each stop is more similar to any frame than columns are on the whole.
 
         Parameters
@@ -184,7 +185,7 @@ class CourseSimilarity:
         Returns
         -------
         np.ndarray [shape=(P,)]
-            In nats, at least 0: a stop that sounds like nothing may be one that was not played.
+            In nats. Stops far above 0 sound like everything, those far below like nothing.
         """
         sample = _evenly_taken(n_frames, len(self.frames))
         heard = replace(self, frames=self.frames[sample])
@@ -194,7 +195,7 @@ class CourseSimilarity:
             stops = slice(start, min(start + size, len(result)))
             nats = scale * heard.block(slice(0, len(sample)), stops) - frame_baseline[sample, None]
             result[stops] = log_mean_exp(nats, axis=0)
-        return np.maximum(result, 0.0)
+        return result
 
     def pairs(self, frames: Int64, stops: Int64) -> Float32:
         """Return the similarity of each frame with the stop of the same place in the other list [shape=(n,)]."""
@@ -223,17 +224,19 @@ class CourseSimilarity:
         if not self.course.of_columns:
             return np.ones(len(self.course), dtype=np.float32)
         columns = self.course.columns
-        weights = np.zeros(len(columns), dtype=np.float32)
+        return np.append(np.float32(0), np.maximum(1 - self.likeness(columns[1:], columns[:-1]), 0.0))
+
+    def likeness(self, columns: Int64, others: Int64) -> Float32:
+        """Return the mean cosine of the patches of each column with those of the other one [shape=(n,)]."""
+        result = np.empty(len(columns), dtype=np.float32)
         size = max(16, _BLOCK_CELLS // (self.embeddings.shape[1] * self.embeddings.shape[2]))
-        for start in range(1, len(columns), size):
-            here = columns[start : start + size]
-            before = columns[start - 1 : start - 1 + len(here)]
+        for start in range(0, len(columns), size):
+            here, there = columns[start : start + size], others[start : start + size]
             # n: columns, r: patches of a column, d: embedding
-            cosines = np.einsum("nrd,nrd->nr", self.embeddings[here], self.embeddings[before])
-            shown = self.mask[here] & self.mask[before]
-            mean = (cosines * shown).sum(axis=1) / np.maximum(shown.sum(axis=1), 1)
-            weights[start : start + size] = np.maximum(1 - mean, 0.0)
-        return weights
+            cosines = np.einsum("nrd,nrd->nr", self.embeddings[here], self.embeddings[there])
+            shown = self.mask[here] & self.mask[there]
+            result[start : start + size] = (cosines * shown).sum(axis=1) / np.maximum(shown.sum(axis=1), 1)
+        return result
 
     def frame_blocks(self, n_columns: int) -> Iterator[slice]:
         """Cut the frames into blocks, so that a product with that many columns stays small."""

@@ -84,7 +84,7 @@ def choose_unfolding(
     options = options or DecodingOptions()
     return max(
         (_unfolding(played, score, audio) for played in different.values()),
-        key=lambda each: RoughSearch(each.similarity, scale, options).score,
+        key=lambda each: RoughSearch(each.similarity, scale, options, audio.sound.is_silent).score,
     )
 
 

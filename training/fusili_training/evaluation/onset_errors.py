@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -19,12 +19,13 @@ from fusili_mir.decoding import decode_path
 from fusili_mir.encoded import EncodedAudio, EncodedScore
 from fusili_mir.encoder import Encoder
 from fusili_mir.errors import InputError
-from fusili_mir.frame_places import frames_of_columns
+from fusili_mir.frame_places import frames_of_places
 from fusili_mir.geometry import Float64, FrameGrid, Int64
+from fusili_mir.note_places import find_places
+from fusili_mir.note_times import stop_times
 from fusili_mir.position_maps import get_position_maps
 from fusili_mir.score_axis import COLUMN_DTYPE, ScoreAxis
 from fusili_mir.similarity import CourseSimilarity
-from fusili_mir.sounding_places import sounding_places
 from fusili_training.evaluation.bootstrap import Interval, bootstrap, ratio_interval, weighted_median
 from fusili_training.evaluation.pair_encoder import EncodedPair
 from fusili_training.evaluation.whole_pieces import WholePiece
@@ -84,10 +85,13 @@ def errors_of_segment(pair: EncodedPair, scale: float) -> OnsetErrors:
 
     def found_sec(frames: npt.NDArray[np.float32]) -> Float64:
         similarity = CourseSimilarity(by_column, mask, frames, reading_course(axis))
-        path = decode_path(similarity, pair.frame_grid.frame_sec, scale)
-        places = sounding_places(path, similarity, scale, pair.frame_grid)
-        found = frames_of_columns(path, places, similarity.course, axis, pair.frame_grid)
-        return get_position_maps(found).position_to_seconds(page, x, y)
+        places = find_places(similarity, scale, axis)
+        by_place = replace(similarity, course=places.course)
+        path = decode_path(by_place, pair.frame_grid.frame_sec, scale)
+        times = stop_times(path, by_place, pair.frame_grid)
+        found = frames_of_places(path, places, times, similarity.course, axis, pair.frame_grid)
+        moments = places.moments(times, similarity.course.columns, axis)
+        return get_position_maps(found, moments).position_to_seconds(page, x, y)
 
     true_sec = heads["onset_sec"]
     order = random_stream(0, "onsets", pair.key).permutation(len(pair.frames))
@@ -116,7 +120,7 @@ def errors_of_piece(piece: WholePiece, encoder: Encoder, progress: bool = False)
     score = encoder.encode_pages(piece.pages, progress)
     audio = encoder.encode_recording(piece.recording, progress)
     order = random_stream(0, "onsets", piece.name).permutation(len(audio.frames))
-    shuffled = EncodedAudio(audio.frames[order], audio.grid)
+    shuffled = EncodedAudio(audio.frames[order], audio.grid, envelope=audio.envelope)
     scale = encoder.bundle.manifest.scale
     heads = piece.heads
     straight_sec = _even_pace(score.axis, heads["page"], heads["x"], heads["y"], audio.grid)
@@ -136,7 +140,7 @@ def _found_errors(piece: WholePiece, score: EncodedScore, audio: EncodedAudio, s
             return np.full(len(piece.heads), np.inf)
     heads = piece.heads
     if alignment.played is None:
-        maps = get_position_maps(alignment.frames)
+        maps = alignment.position_maps
         return _errors(maps.position_to_seconds(heads["page"], heads["x"], heads["y"]), heads["onset_sec"])
     return _errors(_note_seconds(alignment, heads["id"]), heads["onset_sec"])
 
