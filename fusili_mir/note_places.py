@@ -23,7 +23,7 @@ __all__ = ["NotePlaces", "find_places"]
 _LEAST_PROMINENCE = -1.0  # nats: how much like the frames of the recording, on the whole, a column must be
 _ALIKE = 0.8  # cosine
 _LISTENED_FRAMES = 2048
-_SPREAD = 0.3  # longer notes take more room, but not in proportion
+_SPREAD = 0.2  # longer notes take more room, but not in proportion
 
 
 @dataclass(frozen=True)

@@ -53,7 +53,7 @@ class DecodingOptions:
     jump_cost: float = 40.0
     hub_weight: float = 1.0
     column_hub_weight: float = 0.6
-    onset_weight: float = 5.0
+    onset_weight: float = 8.0
     band_stops: int = 256
     rough_cells: int = 2**23
 

@@ -48,7 +48,7 @@ class _Pass:
     loosened: float
 
 
-_PASSES = (_Pass(20, 4.0, 1.6), _Pass(15, 2.4, 1.25), _Pass(10, 2.0, 1.0), _Pass(10, 2.0, 1.0))
+_PASSES = (_Pass(40, 6.0, 1.6), _Pass(40, 6.0, 1.3), _Pass(30, 4.0, 1.0), _Pass(30, 4.0, 1.0))
 
 
 def settle(stop: Int64, scores: StopScores, onset: Float32, frame_sec: float) -> Int64:

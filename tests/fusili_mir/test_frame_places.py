@@ -7,15 +7,16 @@ import pytest
 from example_performances import axis_of
 from example_scores import measure, note, score
 
-from fusili_mir.course import reading_course
+from fusili_mir.course import Course, reading_course
 from fusili_mir.decoding import WarpingPath
 from fusili_mir.engraving import EngravingOptions
-from fusili_mir.frame_places import frames_of_columns, frames_of_notes
+from fusili_mir.frame_places import frames_of_notes, frames_of_places
 from fusili_mir.geometry import FrameGrid
+from fusili_mir.note_places import NotePlaces
+from fusili_mir.note_times import StopTimes
 from fusili_mir.pages import Pages, render_pages
 from fusili_mir.played import PlayedScore, play_pages
 from fusili_mir.score_axis import COLUMN_DTYPE, ScoreAxis
-from fusili_mir.sounding_places import SoundingPlaces
 from fusili_mir.tempo_map import TempoMap
 
 REST = "<note><rest measure='yes'/><duration>4</duration><voice>1</voice></note>"
@@ -88,17 +89,35 @@ def test_confidences_are_lowered_by_the_reliability(tmp_path: Path) -> None:
     assert frames_at_two_per_beat(pages, play_pages(pages))["confidence"].tolist() == [0.5] * 4
 
 
-def test_clefs_take_no_time_where_only_images_are_known() -> None:
-    axis = axis_of(20, n_systems=3)  # systems of 20 columns of 10 px, which begin to sound in their column 5
-    first = np.array([5, 15, 25, 35, 45, 55], float)
-    places = SoundingPlaces(first, first, np.arange(6.0))
-    grid = FrameGrid(50, 0.1)
+PLACES = np.array([5, 15, 25, 35, 45, 55])
+"""One column each, two in each system of 20, the first five of which are clefs."""
+
+
+def frames_of_six_places(onset_sec: list[float], start_sec: float = 0.0) -> np.ndarray:
+    """Fifty frames of 0.1 s; the systems are 20 columns of 10 px, from 50 px on."""
+    axis = axis_of(20, n_systems=3)
+    lengths = np.where(np.arange(60) % 20 < 5, 0.0, 1.0)
+    course = Course(PLACES, np.arange(7), np.array([0.0, 10, 15, 25, 30, 40, 45]))
+    times = StopTimes(np.array(onset_sec), 5.0, np.ones(6))
+    grid = FrameGrid(50, 0.1, start_sec)
     ones = np.ones(len(grid), np.float32)
     path = WarpingPath(np.zeros(len(grid), np.int64), ones < 0, ones, ones, 0.5)
-    frames = frames_of_columns(path, places, reading_course(axis), axis, grid)
-    in_second = frames[(frames["onset_sec"] > 1) & (frames["onset_sec"] < 2)]
-    assert (
-        in_second["system"].tolist() == [0] * 9
-    )  # the five columns to the end of the system take all the time
-    assert np.diff(in_second["x"]) == pytest.approx(5.0, abs=1e-3)
+    places = NotePlaces(course, PLACES, PLACES, lengths)
+    return frames_of_places(path, places, times, reading_course(axis), axis, grid)
+
+
+def test_clefs_take_no_time_where_only_images_are_known() -> None:
+    frames = frames_of_six_places([0.0, 1.0, 2.0, 3.0, 4.0, 5.0])
+    in_second = frames[10:20]  # from the middle of column 15 to the end of the system are 4.5 of 5 columns
+    assert in_second["system"].tolist() == [0] * 9 + [1]
+    assert in_second["x"] == pytest.approx([*(207.5 + 5.0 * np.arange(9)), 102.5], abs=1e-3)
+    assert in_second["y"].tolist() == [150] * 9 + [350]
     assert frames["x"][frames["system"] == 1].min() >= 50 + 10 * 5
+
+
+def test_before_the_first_place_the_music_is_left_of_it_and_after_the_last_one_right_of_it() -> None:
+    frames = frames_of_six_places([np.nan, 1.0, 2.0, 3.0, np.nan, np.nan])
+    first, last = 50 + 155.0, 50 + 155.0  # the middles of the columns 15 and 35, each the 15th of its system
+    assert frames["x"][:10] == pytest.approx([first - 10] * 10)
+    assert frames["x"][30:] == pytest.approx([last + 10] * 20)
+    assert frames["system"][[0, 49]].tolist() == [0, 1]

@@ -5,7 +5,7 @@ import pytest
 
 from fusili_mir.errors import InputError
 from fusili_mir.frame_places import FRAME_DTYPE
-from fusili_mir.position_maps import get_position_maps
+from fusili_mir.position_maps import PlaceMoments, get_position_maps
 
 
 def frames_at(*places: tuple[int, int, float, float]) -> np.ndarray:
@@ -73,3 +73,50 @@ def test_no_frames_are_refused() -> None:
 def test_what_lies_to_the_right_of_a_place_sounds_after_the_music_has_left_it() -> None:
     maps = get_position_maps(frames_at(*[(0, 0, 100, 50)] * 4, (0, 0, 200, 50)))
     assert maps.position_to_seconds(0, [100, 150], 50).tolist() == [0.5, 4.0]
+
+
+def moments_at(*places: tuple[int, float, float, float]) -> PlaceMoments:
+    """Places from x0 to x1 of a system, that begin at a second: (system, x0, x1, seconds)."""
+    system, x0, x1, seconds = (np.array(values) for values in zip(*places, strict=True))
+    return PlaceMoments(system, x0.astype(float), x1.astype(float), seconds.astype(float))
+
+
+def test_a_place_sounds_when_it_begins_however_long_the_frames_stay_there() -> None:
+    maps = get_position_maps(
+        TWO_SYSTEMS, moments_at((0, 90, 110, 0.2), (0, 190, 210, 1.3), (1, 90, 120, 2.1))
+    )
+    assert maps.position_to_seconds(0, [90, 100, 110, 200], 50) == pytest.approx([0.2, 0.2, 0.2, 1.3])
+    assert maps.position_to_seconds(0, [90, 120], 250) == pytest.approx([2.1, 2.1])
+
+
+def test_between_places_time_goes_evenly_and_beside_them_it_is_theirs() -> None:
+    maps = get_position_maps(TWO_SYSTEMS, moments_at((0, 90, 110, 0.2), (0, 190, 210, 1.2)))
+    assert maps.position_to_seconds(0, [20, 130, 150, 500], 50) == pytest.approx([0.2, 0.45, 0.7, 1.2])
+
+
+def test_places_that_overlap_are_parted_in_the_middle() -> None:
+    maps = get_position_maps(TWO_SYSTEMS, moments_at((0, 90, 130, 0.2), (0, 110, 150, 1.2)))
+    assert maps.position_to_seconds(0, [119, 121], 50) == pytest.approx([0.2, 1.2])
+
+
+def test_of_a_place_that_is_played_again_the_first_moment_counts() -> None:
+    twice = moments_at((0, 90, 110, 0.2), (0, 190, 210, 1.2), (0, 90, 110, 2.2), (0, 190, 210, 3.2))
+    maps = get_position_maps(TWO_SYSTEMS, twice)
+    assert maps.position_to_seconds(0, [100, 200], 50) == pytest.approx([0.2, 1.2])
+
+
+def test_a_system_without_a_place_that_was_heard_has_no_seconds() -> None:
+    maps = get_position_maps(TWO_SYSTEMS, moments_at((0, 90, 110, 0.2)))
+    assert np.isnan(maps.position_to_seconds(0, 100, 250))
+
+
+def test_seconds_go_to_the_places_of_frames_with_moments_too() -> None:
+    seconds = np.linspace(-1, 6, 20)
+    plain, with_moments = (
+        get_position_maps(TWO_SYSTEMS),
+        get_position_maps(TWO_SYSTEMS, moments_at((0, 90, 110, 0.2))),
+    )
+    for found, expected in zip(
+        with_moments.seconds_to_position(seconds), plain.seconds_to_position(seconds), strict=True
+    ):
+        assert found.tolist() == expected.tolist()

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from example_performances import axis_of
@@ -99,17 +101,42 @@ def test_the_baseline_is_the_log_of_the_mean_over_all_columns() -> None:
 
 
 @pytest.mark.parametrize("block_cells", [2**22, 64])
-def test_hubs_are_stops_more_similar_to_all_frames_than_columns_are(
+def test_a_stop_is_prominent_by_how_much_more_it_is_like_all_frames_than_columns_are(
     block_cells: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("fusili_mir.similarity._BLOCK_CELLS", block_cells)
     similarity = random_similarity(3)
     baseline = similarity.baseline(5.0)
-    found = similarity.hubs(5.0, baseline)
+    found = similarity.prominence(5.0, baseline)
     stops = np.array(slow_stops(similarity))  # (M, P)
     means = np.exp(5.0 * stops - baseline[:, None]).mean(axis=0)
-    assert found == pytest.approx(np.maximum(np.log(means), 0), abs=1e-5)
+    assert found == pytest.approx(np.log(means), abs=1e-5)
     assert (found > 0).any()
+    assert (found < 0).any()
+
+
+def test_prominence_is_measured_on_frames_taken_evenly_from_all() -> None:
+    similarity = random_similarity(3, n_frames=41)
+    baseline = similarity.baseline(5.0)
+    taken = np.arange(0, 41, 4)  # eleven, the first and the last among them
+    some = replace(similarity, frames=similarity.frames[taken])
+    found = similarity.prominence(5.0, baseline, n_frames=11)
+    assert found == pytest.approx(some.prominence(5.0, baseline[taken]), abs=1e-6)
+
+
+@pytest.mark.parametrize("block_cells", [2**22, 16])
+def test_columns_are_alike_as_the_patches_that_both_show_are_on_average(
+    block_cells: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("fusili_mir.similarity._BLOCK_CELLS", block_cells)
+    looks = np.array(
+        [[[1, 0], [0, 1]], [[0.6, 0.8], [0, 1]], [[0.6, 0.8], [1, 0]]], np.float32
+    )  # (C=3, R=2, d=2)
+    similarity = CourseSimilarity(
+        looks, np.array([[True, True], [True, True], [True, False]]), looks[0], reading_course(axis_of(3))
+    )
+    found = similarity.likeness(np.array([0, 1, 2, 2] * 5), np.array([1, 0, 0, 1] * 5))
+    assert found == pytest.approx([0.8, 0.8, 0.6, 1.0] * 5)
 
 
 def test_blocks_do_not_depend_on_how_the_frames_are_cut(monkeypatch: pytest.MonkeyPatch) -> None:

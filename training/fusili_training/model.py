@@ -11,10 +11,12 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from fusili_mir.bundle import Tower as TowerName
 from fusili_mir.errors import InputError
 from fusili_training.backbones import Tokens, build_backbone
 from fusili_training.backbones.interface import Tower
 from fusili_training.embeddings import Embeddings
+from fusili_training.prototype_pooling import PrototypePooling
 from fusili_training.supervision import NoteHeads
 
 __all__ = ["FusiliModel", "ModelOptions", "PairOutput", "ParameterGroup"]
@@ -40,6 +42,9 @@ class ModelOptions:
         Whether the class token, where there is one, is among the patches of the local score in training.
     note_heads : bool
         Whether there are heads that predict pitches, for local supervision.
+    pooling : str
+        Where global embeddings come from. "mean": the towers' own pooling and global heads, as in the paper.
+        "prototypes": the local embeddings, see `fusili_training.prototype_pooling`.
     """
 
     backbone: str = "clip-clap"
@@ -48,6 +53,7 @@ class ModelOptions:
     max_scale: float = 100.0
     class_token_in_score: bool = True
     note_heads: bool = False
+    pooling: Literal["mean", "prototypes"] = "mean"
 
     def __post_init__(self) -> None:
         if not 1 <= self.initial_scale <= self.max_scale:
@@ -90,7 +96,8 @@ class FusiliModel(nn.Module):
     """Images and recordings in one space, as wholes and piece by piece.
 
     `image` and `audio` are the towers, `image_head` and `audio_head` the local heads; the global heads belong
-    to the towers, where the pretrained encoders have them.
+    to the towers, where the pretrained encoders have them. With `pooling` by prototypes they stay unused and
+    frozen.
     """
 
     def __init__(self, options: ModelOptions) -> None:
@@ -103,6 +110,12 @@ class FusiliModel(nn.Module):
         self.logit_scale_local = nn.Parameter(torch.tensor(math.log(options.initial_scale)))
         self.logit_scale_global = nn.Parameter(torch.tensor(math.log(options.initial_scale)))
         self.note_heads = NoteHeads(self.image.width, self.audio.width) if options.note_heads else None
+        self.pooling = None
+        if options.pooling == "prototypes":
+            self.pooling = PrototypePooling(self.image.embedding_dim)
+            for tower in (self.image, self.audio):
+                for parameter in tower.global_head_parameters():
+                    parameter.requires_grad_(False)
 
     def forward(self, images: Tensor, waveforms: Tensor) -> PairOutput:
         """Encode a batch of pairs for training.
@@ -116,8 +129,8 @@ class FusiliModel(nn.Module):
         """
         image_tokens, audio_tokens = self.image(images), self.audio(waveforms)
         return PairOutput(
-            self._embed(image_tokens, self.image, self.image_head, self.options.class_token_in_score),
-            self._embed(audio_tokens, self.audio, self.audio_head),
+            self._embed(image_tokens, "image", class_token=self.options.class_token_in_score),
+            self._embed(audio_tokens, "audio"),
             image_tokens,
             audio_tokens,
             self.logit_scale_local.exp(),
@@ -130,26 +143,33 @@ class FusiliModel(nn.Module):
         `heads` says which heads the patches go through: "global" for models that were trained with the global
         loss alone, whose local heads have learnt nothing.
         """
-        head = self.image_head if heads == "local" else self.image.project_global
-        return self._embed(self.image(images), self.image, head)
+        return self._embed(self.image(images), "image", heads)
 
     def encode_recordings(self, waveforms: Tensor, heads: Heads = "local") -> Embeddings:
         """Encode waveforms [shape=(B, n_samples)]; `heads` as in `encode_images`."""
-        head = self.audio_head if heads == "local" else self.audio.project_global
-        return self._embed(self.audio(waveforms), self.audio, head)
+        return self._embed(self.audio(waveforms), "audio", heads)
 
-    @staticmethod
-    def _embed(tokens: Tokens, tower: Tower, head: Any, class_token: bool = False) -> Embeddings:
+    def _embed(
+        self, tokens: Tokens, name: TowerName, heads: Heads = "local", class_token: bool = False
+    ) -> Embeddings:
+        tower: Tower = self.image if name == "image" else self.audio
+        local_head = self.image_head if name == "image" else self.audio_head
+        head = local_head if heads == "local" else tower.project_global
         features, mask = tokens.local, tokens.mask
         if class_token and tokens.class_token is not None:
             features = torch.cat([tokens.class_token, features], dim=1)
             mask = None if mask is None else functional.pad(mask, (1, 0), value=True)
-        pooled = tower.project_global(tokens.pooled).mean(dim=1)
-        return Embeddings(
-            functional.normalize(head(features).float(), dim=-1),
-            mask,
-            functional.normalize(pooled.float(), dim=-1),
-        )
+        local = functional.normalize(head(features).float(), dim=-1)
+        if self.pooling is None:
+            pooled = tower.project_global(tokens.pooled).mean(dim=1)
+        elif heads == "local":
+            pooled = self.pooling(local[:, -tokens.local.shape[1] :], tokens.mask, name)
+        else:
+            raise InputError(
+                'a model with pooling = "prototypes" has no global heads for its local features to go through;'
+                " expected local heads"
+            )
+        return Embeddings(local, mask, functional.normalize(pooled.float(), dim=-1))
 
     @torch.no_grad()
     def clamp_scales(self) -> None:
@@ -164,13 +184,13 @@ class FusiliModel(nn.Module):
             self.audio_head.requires_grad_(False)
             self.logit_scale_local.requires_grad_(False)
         if alpha == 1:
-            self.logit_scale_global.requires_grad_(False)
-            for tower in (self.image, self.audio):
-                for parameter in tower.global_head_parameters():
-                    parameter.requires_grad_(False)
+            for parameter in self.global_parameters():
+                parameter.requires_grad_(False)
 
     def global_parameters(self) -> list[nn.Parameter]:
         """Return what only the global embeddings need: their heads and their scale."""
+        if self.pooling is not None:
+            return [self.logit_scale_global, *self.pooling.parameters()]
         towers = (self.image, self.audio)
         return [self.logit_scale_global, *(p for tower in towers for p in tower.global_head_parameters())]
 

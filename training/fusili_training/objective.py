@@ -9,11 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+import torch
 from torch import Tensor, nn
 
+from fusili_training.embeddings import Embeddings
+from fusili_training.gather import gather, gather_embeddings
 from fusili_training.losses import ContrastiveLoss
 from fusili_training.model import FusiliModel, PairOutput
 from fusili_training.negative_memory import NegativeMemory
+from fusili_training.prototype_pooling import PrototypePooling
 from fusili_training.recipe import LossOptions
 from fusili_training.scores import choose_local_score
 from fusili_training.supervision import alignment_loss
@@ -94,9 +98,15 @@ class Objective(nn.Module):
             Needed under local supervision, and only there.
         numbers : Tensor of int64 [shape=(B,)], optional
             Of the pairs, see `fusili_training.negative_memory.pair_numbers`, for a step that uses the memory and
-            adds to it; None in validation.
+            adds to it, and that the statistics of pooling follow; None in validation.
         """
         encoded = self.model(images, waveforms)
+        pooling = self.model.pooling
+        if numbers is not None and pooling is not None:
+            is_first = int(pooling.n_followed) == 0
+            self._follow(pooling, encoded)
+            if is_first:  # it was pooled without any statistics
+                encoded = self.model(images, waveforms)
         contrast = self.contrastive(
             encoded.images,
             encoded.recordings,
@@ -113,6 +123,18 @@ class Objective(nn.Module):
                 terms[name] = term
                 loss = loss + weight * term
         return StepOutput(loss, {name: term for name, term in terms.items() if term is not None}, encoded)
+
+    @torch.no_grad()
+    def _follow(self, pooling: PrototypePooling, encoded: PairOutput) -> None:
+        """Let pooling see a batch of all ranks, from which it also begins on top of a trained model."""
+        if self.global_only and int(pooling.n_followed) == 0:
+            patches = Embeddings(encoded.patches, encoded.image_tokens.mask, encoded.images.pooled)
+            everyone = gather_embeddings(patches)
+            pooling.begin_with(everyone.local, everyone.mask)
+        pooling.follow(
+            gather(pooling.describe(encoded.patches, encoded.image_tokens.mask)),
+            gather(pooling.describe(encoded.recordings.local, encoded.recordings.mask)),
+        )
 
     def _supervise(self, encoded: PairOutput, targets: DenseTargets) -> Iterator[tuple[str, float, Tensor]]:
         """Yield name, weight and value of the terms of local supervision."""

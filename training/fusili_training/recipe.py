@@ -263,6 +263,11 @@ class Recipe:
                 'weights.trained is "global heads" with loss.alpha = 1; expected an alpha below 1: there is no'
                 " global loss"
             )
+        if self.model.pooling == "prototypes" and not self.loss.trains_local_heads:
+            raise InputError(
+                f'model.pooling is "prototypes" with loss.alpha = {self.loss.alpha:g}; expected an alpha above 0 or'
+                " local supervision: prototypes are of local embeddings, which nothing trains"
+            )
         if self.data.mutations != "none" and self.data.batch_size % 2:
             raise InputError(
                 f"data.batch_size is {self.data.batch_size} with {self.data.mutations} mutations;"

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import torch
 
 from fusili_mir.errors import InputError
-from fusili_training.checkpoint import load_checkpoint
+from fusili_training.checkpoint import Checkpoint, load_checkpoint
 from fusili_training.model import FusiliModel
+from fusili_training.prototype_pooling import PrototypePooling
 from fusili_training.recipe import Recipe, WeightsOptions
 from fusili_training.weights import (
     download_clip_weights,
@@ -64,7 +66,17 @@ def _load(model: FusiliModel, weights: WeightsOptions) -> None:
         if is_released_checkpoint(load_state_dict(path)):
             load_released_checkpoint(model, path)
         else:
-            load_checkpoint(path).restore_model(model, path, new_heads=weights.trained == "global heads")
+            only_heads = weights.trained == "global heads"
+            checkpoint = load_checkpoint(path)
+            if only_heads and model.pooling is not None:
+                checkpoint = _with_pooling(checkpoint, model.pooling)
+            checkpoint.restore_model(model, path, new_heads=only_heads)
+
+
+def _with_pooling(checkpoint: Checkpoint, pooling: PrototypePooling) -> Checkpoint:
+    """Return a checkpoint with this pooling, if it has none of its own."""
+    new = {f"pooling.{name}": value for name, value in pooling.state_dict().items()}
+    return replace(checkpoint, model=new | checkpoint.model)
 
 
 def _existing(key: str, name: str) -> Path:

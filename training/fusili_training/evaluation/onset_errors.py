@@ -88,6 +88,8 @@ def errors_of_segment(pair: EncodedPair, scale: float) -> OnsetErrors:
         places = find_places(similarity, scale, axis)
         by_place = replace(similarity, course=places.course)
         path = decode_path(by_place, pair.frame_grid.frame_sec, scale)
+        if path.is_filler.all():  # nothing sounds like the score, as may be with shuffled frames
+            return np.full(len(heads), np.nan)
         times = stop_times(path, by_place, pair.frame_grid)
         found = frames_of_places(path, places, times, similarity.course, axis, pair.frame_grid)
         moments = places.moments(times, similarity.course.columns, axis)
