@@ -23,6 +23,7 @@ from fusili_mir.errors import FusiliError, InputError
 from fusili_mir.geometry import FrameGrid
 from fusili_mir.progress import progress_bar
 from fusili_mir.recording import Recording, read_recording
+from fusili_mir.recording_level import level_gain
 from fusili_mir.score_axis import ScoreAxis
 from fusili_mir.score_segments import ScoreSegment, cut_image, segment_pages
 from fusili_mir.sessions import GraphSession, open_session
@@ -124,7 +125,9 @@ class Encoder:
         """
         spec = self.bundle.audio
         meter = EnvelopeMeter(spec.sample_rate_hz)
-        blocks = meter.listen(read_recording(recording, spec.sample_rate_hz, progress))
+        gain = np.float32(level_gain(recording))
+        heard = read_recording(recording, spec.sample_rate_hz, progress)
+        blocks = meter.listen(gain * block for block in heard)
         frames, pooled = [], []
         for batch in _clip_batches(cut_clips(blocks, ClipLayout.of(spec)), self.batch_size):
             waveforms = np.stack([clip.samples for clip in batch])
