@@ -105,7 +105,7 @@ def test_a_stop_is_prominent_by_how_much_more_it_is_like_all_frames_than_columns
     block_cells: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("fusili_mir.similarity._BLOCK_CELLS", block_cells)
-    similarity = random_similarity(3)
+    similarity = random_similarity(9)
     baseline = similarity.baseline(5.0)
     found = similarity.prominence(5.0, baseline)
     stops = np.array(slow_stops(similarity))  # (M, P)
