@@ -114,7 +114,7 @@ def aligned_notes(played: PlayedScore, times: NoteTimes) -> BoxArray:
     return notes
 
 
-def aligned_measures(played: PlayedScore, notes: BoxArray, times: NoteTimes) -> BoxArray:
+def aligned_measures(played: PlayedScore, notes: BoxArray, times: NoteTimes, grid: FrameGrid) -> BoxArray:
     """Time the measures that have a part of what was heard; each is as sure as its notes on average."""
     measures = np.empty(len(played.measures), ALIGNED_MEASURE_DTYPE)
     for name in PLAYED_MEASURE_DTYPE.names or ():
@@ -124,8 +124,7 @@ def aligned_measures(played: PlayedScore, notes: BoxArray, times: NoteTimes) -> 
     end = (notes["onset_beat"] + notes["duration_beat"])[heard].max(initial=-np.inf)
     inside = (measures["end_beat"] > begin) & (measures["start_beat"] < end)
     for name, beat in (("start_sec", "start_beat"), ("end_sec", "end_beat")):
-        seconds: Float64 = np.maximum(times.tempo.to_seconds(measures[beat]), 0.0)
-        measures[name] = np.where(inside, seconds, np.nan)
+        measures[name] = np.where(inside, grid.within(times.tempo.to_seconds(measures[beat])), np.nan)
     measures["confidence"] = np.where(inside, _measure_confidence(measures, notes), 0.0)
     return measures
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -244,9 +245,10 @@ def _align_columns(
 
     similarity = along(reading_course(score.axis))
     if jumps:
-        columns = played_columns(RoughSearch(similarity, scale, options, audio.sound.is_silent))
+        heard = replace(similarity, frames=audio.frames[audio.sound.sounding])
+        columns = played_columns(RoughSearch(heard, audio.grid.frame_sec, scale, options))
         similarity = along(reading_course(score.axis, columns))
-    places = find_places(similarity, scale, score.axis)
+    places = find_places(similarity, scale, score.axis, audio.sound.is_silent)
     by_place = along(places.course)
     path = decode_path(by_place, audio.grid.frame_sec, scale, options, audio.sound)
     times = stop_times(path, by_place, audio.grid, audio.envelope)
@@ -267,10 +269,10 @@ def _align_notes(
     chosen = choose_unfolding(pages, score, audio, scale, unfold, options)
     path = decode_path(chosen.similarity, audio.grid.frame_sec, scale, options, audio.sound)
     stops = stop_times(path, chosen.similarity, audio.grid, audio.envelope)
-    times = note_times(chosen.played, chosen.on_course, stops, path.reliability)
+    times = note_times(chosen.played, chosen.on_course, stops, path.reliability, audio.grid)
     frames = frames_of_notes(path, chosen.played, times.tempo, score.axis, audio.grid)
     notes = aligned_notes(chosen.played, times)
-    measures = aligned_measures(chosen.played, notes, times)
+    measures = aligned_measures(chosen.played, notes, times, audio.grid)
     return Alignment(
         pages, audio.grid, frames, notes, measures, chosen.played, score.axis, path, chosen.similarity
     )

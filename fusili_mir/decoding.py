@@ -6,7 +6,7 @@ something begins to sound at a steady tempo.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +22,7 @@ from fusili_mir.viterbi import Block, DecodedPath, best_path
 __all__ = ["DecodingOptions", "RoughSearch", "WarpingPath", "decode_path", "played_columns"]
 
 _BAND_FRAMES = 64
+_SHORT_SEC = 2.0
 
 
 @dataclass(frozen=True)
@@ -78,15 +79,17 @@ def decode_path(
     options = options or DecodingOptions()
     n_frames, n_stops = len(similarity.frames), len(similarity.course)
     sound = sound or FrameSound.unknown(n_frames)
-    rough = RoughSearch(similarity, scale, options, sound.is_silent)
-    rough_path = rough.path()
+    sounding = sound.sounding
+    heard = replace(similarity, frames=similarity.frames[sounding])
+    rough = RoughSearch(heard, frame_sec, scale, options)
     scores = StopScores.of(similarity, scale, options.hub_weight_of(similarity.course), sound.is_silent)
     path = best_path(
-        scores,
-        _band(rough_path, rough.factors, n_frames, n_stops, options.band_stops),
+        scores.among(sounding),
+        _band(rough.path(), rough.factors, len(sounding), n_stops, options.band_stops),
         n_stops,
-        path_costs(options, rough.stop_weights, n_frames),
+        path_costs(options, rough.stop_weights, len(sounding), frame_sec),
     )
+    path = _with_silences(path, sounding, n_frames)
     path = _settled(path, scores, np.float32(options.onset_weight) * sound.onset, frame_sec)
     return WarpingPath(
         stop=path.stop,
@@ -97,14 +100,27 @@ def decode_path(
     )
 
 
+def _with_silences(path: DecodedPath, sounding: Int64, n_frames: int) -> DecodedPath:
+    """Put the silent frames back: each goes on with what was before; filler at the beginning and at the end."""
+    frames = np.arange(n_frames)
+    last = np.maximum(np.searchsorted(sounding, frames, side="right") - 1, 0)
+    outside = (frames < sounding[0]) | (frames > sounding[-1])
+    return DecodedPath(
+        path.stop[last], path.is_filler[last] | outside, np.where(outside, 0.0, path.gap[last])
+    )
+
+
 def _settled(path: DecodedPath, scores: StopScores, onset: Float32, frame_sec: float) -> DecodedPath:
     """Let the beginnings of stops settle; what comes before the first one is filler."""
     music = np.flatnonzero(~path.is_filler)
     if not len(music):
         return path
     frames = np.arange(len(path.stop))
+    after = np.searchsorted(music, frames).clip(max=len(music) - 1)  # the next frame of music
+    lasting_sec = (music[after] - music[np.maximum(after - 1, 0)] - 1) * frame_sec
     between = (frames > music[0]) & (frames < music[-1])
-    kept = np.flatnonzero(~path.is_filler | (between & scores.is_silent))  # a silence may be a rest
+    # A short filler is a note that sounds otherwise, and a silence may be a rest.
+    kept = np.flatnonzero(~path.is_filler | (between & (scores.is_silent | (lasting_sec < _SHORT_SEC))))
     settled = settle(path.stop[kept], scores.among(kept), onset[kept], frame_sec)
     is_filler = path.is_filler.copy()
     is_filler[kept] |= settled < 0

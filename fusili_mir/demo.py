@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import signal
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
@@ -22,7 +20,7 @@ from fusili_mir.errors import OutputError
 from fusili_mir.example import Example
 from fusili_mir.geometry import Float64
 from fusili_mir.pages import open_pages
-from fusili_mir.staging import check_output_folder, staged_folder
+from fusili_mir.staging import check_output_folder, interrupts_held, staged_folder
 from fusili_mir.time_overlay import draw_times
 
 __all__ = [
@@ -115,7 +113,7 @@ def demonstrate(
         from_image = _align(example.page, example, encoder, out / FROM_IMAGE)
         _write(from_score.alignment, score_folder)
         _write(from_image.alignment, image_folder)
-        with _interrupts_held():
+        with interrupts_held():
             stages.close()
     return from_score, from_image
 
@@ -196,19 +194,3 @@ def _folder_if_used(folder: Path) -> Iterator[None]:
         if is_new:
             with suppress(OSError):  # something has, or it was never made
                 folder.rmdir()
-
-
-@contextmanager
-def _interrupts_held() -> Iterator[None]:
-    """Let Ctrl-C wait until all files stand under their final names: a moment."""
-    if threading.current_thread() is not threading.main_thread():  # the only one that Ctrl-C reaches
-        yield
-        return
-    pressed: list[int] = []
-    handler = signal.signal(signal.SIGINT, lambda number, _: pressed.append(number))
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, handler)
-    if pressed:
-        signal.raise_signal(signal.SIGINT)

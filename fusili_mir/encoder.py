@@ -135,7 +135,7 @@ class Encoder:
             frames += [rows[clip.keep_from : clip.keep_to] for clip, rows in zip(batch, local, strict=True)]
             pooled.append(whole)
         stitched = np.concatenate(frames)
-        grid = FrameGrid(len(stitched), spec.frame_sec, spec.lead_sec)
+        grid = FrameGrid(len(stitched), spec.frame_sec, spec.lead_sec, meter.duration_sec)
         return EncodedAudio(stitched, grid, np.concatenate(pooled), meter.envelope())
 
     def _run(self, tower: Tower, batch: Float32, n_tokens: int) -> list[Float32]:

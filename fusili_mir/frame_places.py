@@ -33,8 +33,8 @@ _FIELDS: list[tuple[str, Any]] = [
     ("confidence", "f4"),
 ]
 FRAME_DTYPE = np.dtype(_FIELDS)
-"""One audio frame: when it begins, the place on the page that sounds in its middle, how similar the two are,
-and how sure the place is; confidence is 0 where something else than the score is heard."""
+"""One audio frame: when it begins, within the recording, the place on the page that sounds in its middle, how
+similar the two are, and how sure the place is; confidence is 0 where something else than the score is heard."""
 
 
 def frames_of_places(
@@ -110,7 +110,7 @@ def frames_of_notes(
 
 def _frames(path: WarpingPath, grid: FrameGrid) -> BoxArray:
     frames = np.zeros(len(grid), dtype=FRAME_DTYPE)
-    frames["onset_sec"] = grid.start_sec + np.arange(len(grid)) * grid.frame_sec
+    frames["onset_sec"] = grid.within(grid.start_sec + np.arange(len(grid)) * grid.frame_sec)
     frames["similarity"] = path.similarity
     frames["confidence"] = path.confidence * path.reliability
     return frames

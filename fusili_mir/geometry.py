@@ -77,12 +77,14 @@ class PatchGrid:
 class FrameGrid:
     """The frames of a stretch of audio.
 
-    `frame_sec` is the time from one frame to the next, `start_sec` where frame 0 begins.
+    `frame_sec` is the time from one frame to the next, `start_sec` where frame 0 begins, `audio_sec` the length
+    of the audio: its last frame may not be full.
     """
 
     n_frames: int
     frame_sec: float
     start_sec: float = 0.0
+    audio_sec: float | None = None
 
     def __post_init__(self) -> None:
         if self.n_frames < 1 or not self.frame_sec > 0:
@@ -97,6 +99,15 @@ class FrameGrid:
     def duration_sec(self) -> float:
         """Length of all frames together."""
         return self.n_frames * self.frame_sec
+
+    @property
+    def end_sec(self) -> float:
+        """When the audio ends; where its length is not known, after so many full frames."""
+        return max(self.start_sec, 0.0) + self.duration_sec if self.audio_sec is None else self.audio_sec
+
+    def within(self, seconds: npt.ArrayLike) -> Float64:
+        """Move times before or after the audio to its start or its end; NaN stays."""
+        return np.clip(np.asarray(seconds, dtype=np.float64), 0.0, self.end_sec)
 
     def centre(self, frame: npt.ArrayLike) -> Float64:
         """Return the seconds at the middle of frames."""

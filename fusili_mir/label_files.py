@@ -59,6 +59,5 @@ def _systems(alignment: Alignment) -> Iterator[_Label]:
     for first, stop in zip(starts, [*starts[1:], len(frames)], strict=True):
         start_sec, end_sec = frames["onset_sec"][first], frames["onset_sec"][stop - 1]
         page, system = frames["page"][first] + 1, frames["system"][first] + 1
-        yield _Label(
-            float(start_sec), float(end_sec) + alignment.grid.frame_sec, f"page {page} system {system}"
-        )
+        end_sec = alignment.grid.within(end_sec + alignment.grid.frame_sec)
+        yield _Label(float(start_sec), float(end_sec), f"page {page} system {system}")

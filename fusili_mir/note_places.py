@@ -6,17 +6,16 @@ alike are one note head or chord. What is left are places to stop at, as the ons
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 
 from fusili_mir.course import Course
 from fusili_mir.geometry import Float64, Int64
 from fusili_mir.note_times import StopTimes
 from fusili_mir.position_maps import PlaceMoments
 from fusili_mir.score_axis import ScoreAxis
-from fusili_mir.similarity import CourseSimilarity
+from fusili_mir.similarity import Bool, CourseSimilarity
 
 __all__ = ["NotePlaces", "find_places"]
 
@@ -99,7 +98,7 @@ class NotePlaces:
         )
 
 
-def find_places(similarity: CourseSimilarity, scale: float, axis: ScoreAxis) -> NotePlaces:
+def find_places(similarity: CourseSimilarity, scale: float, axis: ScoreAxis, is_silent: Bool) -> NotePlaces:
     """Find the places of a score where something in a recording may begin.
 
     Parameters
@@ -110,6 +109,8 @@ def find_places(similarity: CourseSimilarity, scale: float, axis: ScoreAxis) -> 
         Of the cosines, as the bundle's model learnt it.
     axis : ScoreAxis
         Of the same columns.
+    is_silent : np.ndarray of bool [shape=(M,)]
+        Frames that are not listened to: paper may sound like silence.
 
     Returns
     -------
@@ -117,7 +118,8 @@ def find_places(similarity: CourseSimilarity, scale: float, axis: ScoreAxis) -> 
         All columns, if none sounds like the recording.
     """
     columns = similarity.course.columns
-    prominence = similarity.prominence(scale, similarity.baseline(scale), _LISTENED_FRAMES)
+    heard = similarity if is_silent.all() else replace(similarity, frames=similarity.frames[~is_silent])
+    prominence = heard.prominence(scale, heard.baseline(scale), _LISTENED_FRAMES)
     sounding = np.flatnonzero(prominence > _LEAST_PROMINENCE)
     if not len(sounding):
         sounding = np.arange(len(columns))
@@ -130,7 +132,7 @@ def find_places(similarity: CourseSimilarity, scale: float, axis: ScoreAxis) -> 
     return NotePlaces(course, first, last, lengths)
 
 
-def _begins_place(similarity: CourseSimilarity, columns: Int64, axis: ScoreAxis) -> npt.NDArray[np.bool_]:
+def _begins_place(similarity: CourseSimilarity, columns: Int64, axis: ScoreAxis) -> Bool:
     """Say which of some columns are unlike the one before, or not beside it [shape=(n,)]."""
     here, before = columns[1:], columns[:-1]
     system = axis.columns["system"]

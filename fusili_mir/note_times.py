@@ -37,7 +37,7 @@ class StopTimes:
     Attributes
     ----------
     onset_sec : np.ndarray [shape=(P,)]
-        NaN for stops before the first or after the last one that was heard.
+        Within the recording; NaN for stops before the first or after the last one that was heard.
     end_sec : float
         When the last one that was heard ends.
     confidence : np.ndarray [shape=(P,)]
@@ -61,7 +61,7 @@ class NoteTimes:
     Attributes
     ----------
     onset_sec, offset_sec : np.ndarray [shape=(n_notes,)]
-        NaN for notes that were not heard.
+        Within the recording; NaN for notes that were not heard.
     confidence : np.ndarray [shape=(n_notes,)]
         Within [0, 1]; 0 for notes that were not heard.
     tempo : TempoMap
@@ -112,12 +112,12 @@ def stop_times(
     onset_sec[passed] = np.interp(
         similarity.course.start[passed], similarity.course.start[visited], onset_sec[visited]
     )
-    onset_sec[heard] = np.maximum.accumulate(onset_sec[heard])
+    onset_sec[heard] = np.maximum.accumulate(grid.within(onset_sec[heard]))
     counts = np.bincount(path.stop[music], minlength=n_stops)
     sums = np.bincount(path.stop[music], weights=path.confidence[music], minlength=n_stops)
     return StopTimes(
         onset_sec=onset_sec,
-        end_sec=float(grid.start_sec + (music[-1] + 1) * grid.frame_sec),
+        end_sec=float(grid.within(grid.start_sec + (music[-1] + 1) * grid.frame_sec)),
         confidence=sums / np.maximum(counts, 1),
     )
 
@@ -154,7 +154,7 @@ def _crossing(path: WarpingPath, similarity: CourseSimilarity, stops: Int64, fra
 
 
 def note_times(
-    played: PlayedScore, on_course: PlayingCourse, stops: StopTimes, reliability: float
+    played: PlayedScore, on_course: PlayingCourse, stops: StopTimes, reliability: float, grid: FrameGrid
 ) -> NoteTimes:
     """Find when each note begins and ends.
 
@@ -166,6 +166,8 @@ def note_times(
     stops : StopTimes
     reliability : float
         Of the path; confidences are lowered by it.
+    grid : FrameGrid
+        Of the recording.
 
     Returns
     -------
@@ -178,11 +180,12 @@ def note_times(
     own_stop = (on_course.stop_of_note >= 0) & on_course.begins_stop
     onset_sec = np.where(own_stop, stops.onset_sec[stop], tempo.to_seconds(notes["onset_beat"]))
     offset_sec = tempo.to_seconds(notes["onset_beat"] + notes["duration_beat"])
-    offset_sec = np.maximum(offset_sec, onset_sec + _MIN_DURATION_SEC)
+    onset_sec = np.clip(onset_sec, 0.0, max(grid.end_sec - _MIN_DURATION_SEC, 0.0))
+    offset_sec = grid.within(np.maximum(offset_sec, onset_sec + _MIN_DURATION_SEC))
     heard = _is_heard(played, on_course, stops)
     confidence = np.where(on_course.stop_of_note >= 0, stops.confidence[stop], 0.0) * reliability
     return NoteTimes(
-        onset_sec=np.where(heard, np.maximum(onset_sec, 0.0), np.nan),
+        onset_sec=np.where(heard, onset_sec, np.nan),
         offset_sec=np.where(heard, offset_sec, np.nan),
         confidence=np.where(heard, confidence, 0.0),
         tempo=tempo,

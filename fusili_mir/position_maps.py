@@ -75,8 +75,10 @@ def get_position_maps(frames: BoxArray, moments: PlaceMoments | None = None) -> 
     """
     if not len(frames):
         raise InputError("no frames; expected those of an alignment")
-    frame_sec = float(frames["onset_sec"][-1] - frames["onset_sec"][0]) / max(len(frames) - 1, 1)
-    middle_sec = frames["onset_sec"] + frame_sec / 2
+    # Frames follow each other evenly, but for the first and last ones where they are cut to the recording.
+    number, inner = np.arange(len(frames)), len(frames) // 2
+    frame_sec = float(np.median(np.diff(frames["onset_sec"]))) if len(frames) > 1 else 0.0
+    middle_sec = frames["onset_sec"][inner] + (number - inner + 0.5) * frame_sec
     passes = _passes(frames, middle_sec) if moments is None else _passes_of_moments(moments)
 
     def seconds_to_position(seconds: npt.ArrayLike) -> tuple[Int64, Float64, Float64]:

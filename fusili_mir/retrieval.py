@@ -15,7 +15,7 @@ import numpy.typing as npt
 from fusili_mir.aligned import Alignment
 from fusili_mir.course import reading_course
 from fusili_mir.errors import InputError
-from fusili_mir.geometry import FrameGrid, Int64
+from fusili_mir.geometry import Int64
 from fusili_mir.pages import Pages
 from fusili_mir.similarity import CourseSimilarity, Float32
 
@@ -77,8 +77,8 @@ def point_at_time(alignment: Alignment, seconds: float, n_spots: int = 5) -> lis
         First the spot on the path, then the most similar ones elsewhere, best first.
     """
     grid = alignment.grid
-    if not 0 <= seconds <= grid.duration_sec:
-        raise InputError(f"{seconds:g} s is outside the recording (0 to {grid.duration_sec:.2f} s)")
+    if not 0 <= seconds <= grid.end_sec:
+        raise InputError(f"{seconds:g} s is outside the recording (0 to {grid.end_sec:.2f} s)")
     # Frames are dated by their lead: at either end of the recording there may be none, and the next one counts.
     frame = int(np.clip(np.floor((seconds - grid.start_sec) / grid.frame_sec), 0, len(grid) - 1))
     similarity = _columns(alignment).block(slice(frame, frame + 1), slice(0, len(alignment.axis)))[0]
@@ -132,11 +132,12 @@ def point_at_spot(alignment: Alignment, page: int, x: float, y: float, n_moments
             max(frame - 2, 0), min(frame + 3, len(similarity))
         )  # the onset may fall on a border
         best = int(around[similarity[around].argmax()])
-        moments.append(Moment(_within(alignment.grid, seconds), float(similarity[best])))
+        moments.append(Moment(float(alignment.grid.within(seconds)), float(similarity[best])))
         taken = _run_around(similarity, best)
     for run in _best_runs(similarity, taken, n_moments - len(moments)):
         begin_sec = alignment.grid.start_sec + float(run[0]) * alignment.grid.frame_sec
-        moments.append(Moment(_within(alignment.grid, begin_sec), float(similarity[run].max())))
+        # Frames are dated by their lead, and may reach over either end.
+        moments.append(Moment(float(alignment.grid.within(begin_sec)), float(similarity[run].max())))
     return moments
 
 
@@ -151,11 +152,6 @@ def _check_spot(pages: Pages, page: int, x: float, y: float) -> None:
             f"{x:g},{y:g} is off page {page + 1}, which is {width_px} pixels wide and {height_px} high; expected "
             f"0,0 (top left) to {width_px},{height_px}"
         )
-
-
-def _within(grid: FrameGrid, seconds: float) -> float:
-    """Return a time of the recording: frames are dated by their lead, and may reach over either end."""
-    return min(max(seconds, 0.0), grid.duration_sec)
 
 
 def _columns(alignment: Alignment) -> CourseSimilarity:

@@ -16,13 +16,13 @@ import numpy as np
 from fusili_mir.course import Course
 from fusili_mir.errors import InputError
 from fusili_mir.geometry import Int64
-from fusili_mir.similarity import Bool, CourseSimilarity, Float32, log_mean_exp, pool_frames
-from fusili_mir.stop_scores import SILENT_NATS
+from fusili_mir.similarity import CourseSimilarity, Float32, log_mean_exp, pool_frames
 from fusili_mir.viterbi import Block, DecodedPath, PathCosts, best_path, best_score, whole_blocks
 
 __all__ = ["DecodingOptions", "RoughSearch", "path_costs", "played_columns"]
 
 _LEAST_STEP = 4.0  # stops a frame: a glissando goes faster than any tempo
+_DENSEST_HZ = 12.0  # notes after each other
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class DecodingOptions:
     """
 
     max_speed: float = 16.0
-    skip_cost: float = 5.0
+    skip_cost: float = 8.0
     filler_cost: float = 10.0
     margin_cost: float = 40.0
     jump_cost: float = 40.0
@@ -77,17 +77,17 @@ class RoughSearch:
     ----------
     similarity : CourseSimilarity
         Of single frames and stops.
+    frame_sec : float
+        Time from one frame to the next.
     scale : float
         Of the cosines, as the bundle's model learnt it.
     options : DecodingOptions
-    is_silent : np.ndarray of bool [shape=(M,)], optional
-        Frames that are no music of any stop.
     """
 
     similarity: CourseSimilarity
+    frame_sec: float
     scale: float
     options: DecodingOptions
-    is_silent: Bool | None = None
 
     @cached_property
     def factors(self) -> tuple[int, int]:
@@ -110,9 +110,6 @@ class RoughSearch:
         scores *= np.float32(self.scale)
         scores -= pooled.baseline(self.scale)[:, None]
         scores *= np.float32(by_frame)
-        if self.is_silent is not None:
-            first = np.arange(0, len(self.is_silent), by_frame)
-            scores[np.logical_and.reduceat(self.is_silent, first)] = by_frame * SILENT_NATS
         return scores
 
     @cached_property
@@ -151,7 +148,8 @@ class RoughSearch:
         weights = self.stop_weights
         if self.factors[1] > 1:
             weights = np.add.reduceat(weights, np.arange(0, len(weights), self.factors[1]))
-        return path_costs(self.options, weights, len(self.scores), self.options.jump_cost if jumps else None)
+        costs = path_costs(self.options, weights, len(self.scores), self.frame_sec * self.factors[0])
+        return replace(costs, jump=self.options.jump_cost) if jumps else costs
 
     def _best_score(self, scores: Float32) -> float:
         n_frames, n_stops = scores.shape
@@ -164,18 +162,15 @@ class RoughSearch:
         return total / len(self.similarity.frames)
 
 
-def path_costs(
-    options: DecodingOptions, weights: Float32, n_frames: int, jump: float | None = None
-) -> PathCosts:
+def path_costs(options: DecodingOptions, weights: Float32, n_frames: int, frame_sec: float) -> PathCosts:
     """Say what a path of so many frames may do along stops of such weights."""
     fastest = max(_LEAST_STEP, options.max_speed * len(weights) / n_frames)
     return PathCosts(
         max_step=2 ** math.ceil(math.log2(fastest)),
-        # Where stops are about as dense as frames, each frame has to pass some.
-        skip=options.skip_cost * max(0.0, 1 - 2 * float(weights.sum()) / n_frames),
+        # Frames that are longer than notes have to pass some.
+        skip=options.skip_cost * max(0.0, 1 - frame_sec * _DENSEST_HZ),
         filler=options.filler_cost,
         margin=options.margin_cost,
-        jump=jump,
         weight=weights,
     )
 

@@ -29,7 +29,11 @@ _HIGHEST_HZ = 5_000.0
 _COMPRESSION = 0.5  # a power: a recording of another level has the same onsets
 _AROUND_SEC = 10.0  # what is usual is found in stretches of so long
 _MOST_NATS = np.float32(2.0)
+_LEAST_USUAL = 0.01  # of the strongest rise: less is the silence between clean sounds
 _LEAST_SHARE = 0.1  # of what is usual in the whole recording, in its silent stretches
+_LEAST_STRONG = 0.01  # of the strongest rise, that of strong onsets
+_NEAR_STEPS = 5
+_TINY = np.finfo(np.float32).tiny
 _SILENT_SHARE = 0.01  # of the loud parts: 40 dB below them
 
 
@@ -52,9 +56,10 @@ class FrameSound:
         """Tell nothing."""
         return cls(np.zeros(n_frames, np.float32), np.zeros(n_frames, np.bool_))
 
-    def of(self, frames: Int64) -> FrameSound:
-        """Keep some frames."""
-        return FrameSound(self.onset[frames], self.is_silent[frames])
+    @property
+    def sounding(self) -> Int64:
+        """The frames in which there is sound; all of them, if there is none in any."""
+        return np.arange(len(self.is_silent)) if self.is_silent.all() else np.flatnonzero(~self.is_silent)
 
 
 @dataclass(frozen=True)
@@ -89,7 +94,7 @@ class SoundEnvelope:
         least = _LEAST_SHARE * _halfway(self.rise)
         levels = [max(_halfway(stretch), least) for stretch in stretches]
         level = np.interp(np.arange(len(self.rise)), centres, levels)
-        ratio = np.log(np.maximum(self.rise, np.finfo(np.float32).tiny) / level)
+        ratio = np.log(np.maximum(self.rise, _TINY) / level)
         return np.asarray(np.clip(ratio, -_MOST_NATS, _MOST_NATS), dtype=np.float32)
 
     def of_frames(self, grid: FrameGrid) -> FrameSound:
@@ -138,7 +143,7 @@ class SoundEnvelope:
         best = weight.argmax(axis=1)[:, None]
         peak = np.take_along_axis(around, best, axis=1)[:, 0]
         before, top, after = (self.rise[peak + shift].astype(np.float64) for shift in (-1, 0, 1))
-        curvature = np.maximum(2 * top - before - after, np.finfo(np.float32).tiny)
+        curvature = np.maximum(2 * top - before - after, _TINY)
         between = np.clip((after - before) / (2 * curvature), -0.5, 0.5)
         found = np.take_along_axis(weight, best, axis=1)[:, 0] > 0
         return np.where(found, (peak + between) * self.step_sec, seconds)
@@ -147,7 +152,20 @@ class SoundEnvelope:
 def _halfway(rise: Float32) -> float:
     """Return the middle, by ratio, between the usual rise and the strongest."""
     usual, strong = np.quantile(rise, (0.5, 0.98))
-    return float(np.sqrt(max(usual, 1e-3 * strong) * strong))
+    strong = max(strong, _LEAST_STRONG * rise.max())  # of a few notes in silence the quantile tells nothing
+    return float(np.sqrt(max(usual, _LEAST_USUAL * strong) * strong))
+
+
+def _share_kept(level: Float32) -> Float32:
+    """Return the share of its level that a sound keeps after each step, 1 at most: less where it is cut off.
+
+    A sound that is cut off clicks, as one that sets in does.
+    """
+    ahead = round(_WINDOW_SEC / _STEP_SEC / 2)  # so far before the middle of a window its end is
+    loudest = maximum_filter1d(np.pad(level, _NEAR_STEPS + ahead), _NEAR_STEPS, origin=-(_NEAR_STEPS // 2))
+    # loudest[i] is that of `_NEAR_STEPS` steps from i on; step 0 is at _NEAR_STEPS + ahead.
+    before, after = (loudest[first : first + len(level)] for first in (ahead, _NEAR_STEPS + 2 * ahead))
+    return np.asarray(np.minimum(after / np.maximum(before, _TINY), 1.0), dtype=np.float32)
 
 
 class EnvelopeMeter:
@@ -167,6 +185,7 @@ class EnvelopeMeter:
         n_bins = min(length // 2, int(_HIGHEST_HZ * length / sample_rate_hz)) + 1
         self._rest = np.zeros(length // 2, np.float32)  # so that the window of step 0 is about sample 0
         self._spectra: Float32 = np.zeros((_LAG, n_bins), np.float32)  # of the last steps
+        self._n_samples, self._sample_rate_hz = 0, sample_rate_hz
         self._rises: list[Float32] = []
         self._levels: list[Float32] = []
 
@@ -174,15 +193,21 @@ class EnvelopeMeter:
         """Pass blocks [shape=(n,)] on, and measure them."""
         for block in blocks:
             self._measure(block)
+            self._n_samples += len(block)
             yield block
         self._measure(np.zeros(len(self._window) // 2, np.float32))
 
+    @property
+    def duration_sec(self) -> float:
+        """Of what has passed by."""
+        return self._n_samples / self._sample_rate_hz
+
     def envelope(self) -> SoundEnvelope:
         """Return the envelope of what has passed by."""
+        # A sound is seen before its onset is in the middle of the window: by about half of the lag, so that a
+        # rise from one step to another is the onset of the other.
         rise, level = (np.concatenate([np.zeros(0, np.float32), *v]) for v in (self._rises, self._levels))
-        # A rise from one step to another is about the moment between the two.
-        rise = np.append(rise[_LAG // 2 :], np.zeros(min(_LAG // 2, len(rise)), np.float32))
-        return SoundEnvelope(rise, level, self._step_sec)
+        return SoundEnvelope(rise * _share_kept(level), level, self._step_sec)
 
     def _measure(self, block: Float32) -> None:
         samples = np.concatenate((self._rest, block))
@@ -197,6 +222,8 @@ class EnvelopeMeter:
         self._spectra = spectra[-_LAG:]
         # A partial that moves to the next bin, as in a vibrato, is no onset.
         old = maximum_filter1d(spectra, 3, axis=1)[:-_LAG]
-        self._rises.append(np.maximum(spectra[_LAG:] - old, 0.0).sum(axis=1, dtype=np.float32))
+        rise = np.maximum(spectra[_LAG:] - old, 0.0).sum(axis=1, dtype=np.float32)
+        fall = np.maximum(spectra[:-_LAG] - spectra[_LAG:], 0.0).sum(axis=1, dtype=np.float32)
+        self._rises.append(rise**2 / np.maximum(rise + fall, _TINY))
         middle = windows[:, (length - self._step) // 2 : (length + self._step) // 2]
         self._levels.append(np.sqrt(np.square(middle).mean(axis=1, dtype=np.float32)))

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import signal
 import tempfile
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from fusili_mir.errors import OutputError
 
-__all__ = ["check_output_folder", "staged_folder"]
+__all__ = ["check_output_folder", "interrupts_held", "staged_folder"]
 
 
 def check_output_folder(out: str | Path, force: bool = False) -> None:
@@ -23,6 +26,9 @@ def check_output_folder(out: str | Path, force: bool = False) -> None:
             raise OutputError(
                 f"{out}: the folder is not empty; choose another one, or add --force to replace files"
             )
+        nearest = next(folder for folder in (out, *out.absolute().parents) if folder.exists())
+        if not os.access(nearest, os.W_OK | os.X_OK):
+            raise OutputError(f"{out}: cannot be written (no permission to write into {nearest})")
     except OSError as error:
         if isinstance(error, OutputError):
             raise
@@ -43,23 +49,49 @@ def staged_folder(out: str | Path, force: bool = False) -> Iterator[Path]:
     Yields
     ------
     Path
-        An empty folder beside `out`. It is gone after an error, and `out` is as it was.
+        An empty folder in `out`, or beside it where there is none yet: on the same disk in any case. It is gone
+        after an error, and `out` is as it was.
     """
     check_output_folder(out, force)
     out = Path(out)
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
-        stage = Path(tempfile.mkdtemp(prefix=f".{out.name}-", dir=out.parent))
+        stage = Path(tempfile.mkdtemp(prefix=f".{out.name}-", dir=out if out.is_dir() else out.parent))
     except OSError as error:
         raise OutputError(f"{out}: cannot be written ({error.strerror})") from error
     try:
         yield stage
-        out.mkdir(exist_ok=True)
-        for file in sorted(stage.iterdir()):
-            file.replace(out / file.name)
+        with interrupts_held():
+            _move_files(stage, out)
     except OSError as error:
         if isinstance(error, OutputError):
             raise
         raise OutputError(f"{out}: cannot be written ({error.strerror or error})") from error
     finally:
         shutil.rmtree(stage, ignore_errors=True)
+
+
+@contextmanager
+def interrupts_held() -> Iterator[None]:
+    """Let Ctrl-C wait until all files stand under their final names: a moment."""
+    if threading.current_thread() is not threading.main_thread():  # the only one that Ctrl-C reaches
+        yield
+        return
+    pressed: list[int] = []
+    handler = signal.signal(signal.SIGINT, lambda number, _: pressed.append(number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, handler)
+    if pressed:
+        signal.raise_signal(signal.SIGINT)
+
+
+def _move_files(stage: Path, out: Path) -> None:
+    files = sorted(stage.iterdir())
+    for file in files:
+        if (out / file.name).is_dir():
+            raise OutputError(f"{out / file.name}: a folder stands there, expected a file or nothing")
+    out.mkdir(exist_ok=True)
+    for file in files:
+        file.replace(out / file.name)

@@ -11,10 +11,7 @@ from fusili_mir.geometry import Int64
 from fusili_mir.similarity import CourseSimilarity, Float32
 from fusili_mir.viterbi import Block
 
-__all__ = ["SILENT_NATS", "StopScores"]
-
-SILENT_NATS = np.float32(-3.0)
-"""Of a silent frame at any stop: a short rest is passed, a long one is left to the filler."""
+__all__ = ["StopScores"]
 
 
 @dataclass(frozen=True)
@@ -31,7 +28,7 @@ class StopScores:
     hubs : np.ndarray [shape=(P,)]
         What each stop has in common with any frame.
     is_silent : np.ndarray of bool [shape=(M,)]
-        Frames that are no music of any stop.
+        Frames that say nothing about any stop.
     """
 
     similarity: CourseSimilarity
@@ -59,14 +56,14 @@ class StopScores:
         nats *= np.float32(self.scale)
         nats -= self.baseline[block.frames, None]
         nats -= self.hubs[block.stops]
-        nats[self.is_silent[block.frames]] = SILENT_NATS
+        nats[self.is_silent[block.frames]] = 0.0
         return nats
 
     def pairs(self, frames: Int64, stops: Int64) -> Float32:
         """Return the score of each frame at the stop of the same place in the other list [shape=(n,)]."""
         nats = np.float32(self.scale) * self.similarity.pairs(frames, stops)
         nats -= self.baseline[frames] + self.hubs[stops]
-        return np.where(self.is_silent[frames], SILENT_NATS, nats)
+        return np.where(self.is_silent[frames], np.float32(0.0), nats)
 
     def among(self, frames: Int64) -> StopScores:
         """Keep some frames."""

@@ -42,7 +42,7 @@ def draw_times(alignment: Alignment, page: int) -> Image.Image:
 
 def _draw_seconds(paint: ImageDraw.ImageDraw, alignment: Alignment, page: int) -> None:
     grid = alignment.grid
-    seconds = np.arange(np.ceil(grid.start_sec), grid.start_sec + grid.duration_sec)
+    seconds = np.arange(max(0.0, np.ceil(grid.start_sec)), grid.end_sec)
     frame = np.minimum(((seconds - grid.start_sec) / grid.frame_sec).astype(np.int64), len(grid) - 1)
     heard = ~alignment.path.is_filler[frame]
     for system in alignment.pages.systems[alignment.pages.systems["page"] == page]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias, get_args
 
 import numpy as np
@@ -82,10 +82,12 @@ def choose_unfolding(
         return _unfolding(notated, score, audio)
     different = {tuple(played.measures["measure"].tolist()): played for played in reversed(ways)}
     options = options or DecodingOptions()
-    return max(
-        (_unfolding(played, score, audio) for played in different.values()),
-        key=lambda each: RoughSearch(each.similarity, scale, options, audio.sound.is_silent).score,
-    )
+
+    def explained(each: Unfolding) -> float:
+        heard = replace(each.similarity, frames=audio.frames[audio.sound.sounding])
+        return RoughSearch(heard, audio.grid.frame_sec, scale, options).score
+
+    return max((_unfolding(played, score, audio) for played in different.values()), key=explained)
 
 
 def _unfolding(played: PlayedScore, score: EncodedScore, audio: EncodedAudio) -> Unfolding:

@@ -62,7 +62,7 @@ def command(out: Path, model: Path | None, force: bool) -> None:
 
 def _piece(example: Example, from_score: Demonstration) -> str:
     n_measures = len(from_score.alignment.pages.measures)
-    duration_sec = from_score.alignment.grid.duration_sec
+    duration_sec = from_score.alignment.grid.end_sec
     return (
         f"{example.title}: {n_measures} measures.\n"
         f"Aligned twice with a recording of {duration_sec:.0f} s, in which {len(example.truth)} notes are struck."

@@ -104,7 +104,9 @@ def test_repeats_and_leaps_are_found_by_ear() -> None:
     runs = [np.arange(0, 40), np.arange(10, 40), np.arange(50, 60)]  # a repeat, and a leap to a coda
     true = np.repeat(np.concatenate(runs), 5)
     frames = recording(embeddings, true, noise=0.5)
-    columns = played_columns(RoughSearch(similarity_of(embeddings, frames), SCALE, DecodingOptions()))
+    columns = played_columns(
+        RoughSearch(similarity_of(embeddings, frames), FRAME_SEC, SCALE, DecodingOptions())
+    )
     assert columns.tolist() == np.concatenate(runs).tolist()
     path = decode_path(similarity_of(embeddings, frames, columns), FRAME_SEC, SCALE)
     assert np.mean(columns[path.stop] == true) > 0.95
@@ -113,7 +115,7 @@ def test_repeats_and_leaps_are_found_by_ear() -> None:
 def test_without_repeats_the_columns_are_played_in_reading_order() -> None:
     embeddings = score_embeddings(60)
     frames = recording(embeddings, walk(60, 300))
-    rough = RoughSearch(similarity_of(embeddings, frames), SCALE, DecodingOptions())
+    rough = RoughSearch(similarity_of(embeddings, frames), FRAME_SEC, SCALE, DecodingOptions())
     assert played_columns(rough).tolist() == list(range(60))
 
 
@@ -122,7 +124,7 @@ def test_the_course_that_was_played_scores_best() -> None:
     twice = np.concatenate((np.arange(40), np.arange(40)))
     frames = recording(embeddings, np.repeat(twice, 5))
     scores = [
-        RoughSearch(similarity_of(embeddings, frames, columns), SCALE, DecodingOptions()).score
+        RoughSearch(similarity_of(embeddings, frames, columns), FRAME_SEC, SCALE, DecodingOptions()).score
         for columns in (twice, np.arange(40), np.concatenate((twice, np.arange(40))))
     ]
     assert np.argmax(scores) == 0

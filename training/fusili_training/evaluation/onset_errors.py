@@ -85,7 +85,7 @@ def errors_of_segment(pair: EncodedPair, scale: float) -> OnsetErrors:
 
     def found_sec(frames: npt.NDArray[np.float32]) -> Float64:
         similarity = CourseSimilarity(by_column, mask, frames, reading_course(axis))
-        places = find_places(similarity, scale, axis)
+        places = find_places(similarity, scale, axis, np.zeros(len(frames), np.bool_))
         by_place = replace(similarity, course=places.course)
         path = decode_path(by_place, pair.frame_grid.frame_sec, scale)
         if path.is_filler.all():  # nothing sounds like the score, as may be with shuffled frames
