@@ -105,6 +105,48 @@ def test_every_parameter_that_is_not_frozen_learns(alpha: float) -> None:
     assert [n for n, p in model.named_parameters() if not p.requires_grad and p.grad is not None] == []
 
 
+@pytest.mark.parametrize(("backbone", "sizes"), [("small", SMALL), ("clip-clap", CLIP_CLAP)])
+@pytest.mark.parametrize("alpha", [0.5, 1.0])
+def test_with_prototypes_every_parameter_that_is_not_frozen_learns(
+    backbone: str, sizes: dict[str, object], alpha: float
+) -> None:
+    torch.manual_seed(0)
+    model = FusiliModel(ModelOptions(backbone, sizes, pooling="prototypes"))
+    model.freeze_unused(alpha)
+    squares = torch.rand(2, 1, 224, 224), 0.1 * torch.randn(2, 960_000)
+    output = model(*(batch() if backbone == "small" else squares))
+    loss = ContrastiveLoss(alpha, choose_local_score("fusili"))
+    loss(output.images, output.recordings, output.local_scale, output.global_scale).total.backward()
+    for name, parameter in model.named_parameters():
+        assert (parameter.grad is not None) == parameter.requires_grad, name
+    heads, _ = model.parameter_groups()
+    weight = model.pooling.projection.weight  # type: ignore[union-attr]
+    assert any(parameter is weight for parameter in heads.parameters) == (alpha < 1)
+    assert any(parameter is weight for parameter in model.global_parameters())
+
+
+def test_prototypes_pool_local_embeddings_without_class_token_and_padding() -> None:
+    for sizes, inputs in ((CLIP_CLAP, torch.rand(2, 1, 224, 224)), (SMALL, batch()[0])):
+        backbone = "small" if sizes is SMALL else "clip-clap"
+        model = FusiliModel(ModelOptions(backbone, sizes, pooling="prototypes")).eval()
+        assert model.pooling is not None
+        waveforms = batch()[1] if sizes is SMALL else torch.zeros(2, 480_000)
+        with torch.no_grad():
+            images = model.encode_images(inputs)
+            expected = model.pooling(images.local, images.mask, "image")
+            torch.testing.assert_close(images.pooled, expected)
+            torch.testing.assert_close(model(inputs, waveforms).images.pooled, expected)
+            if sizes is SMALL:
+                padded = torch.nn.functional.pad(inputs, (0, 32), value=1.0)
+                torch.testing.assert_close(model.encode_images(padded).pooled, expected)
+
+
+def test_prototypes_leave_no_global_heads_for_local_features() -> None:
+    model = small_model(pooling="prototypes")
+    with pytest.raises(InputError, match="has no global heads for its local features"):
+        model.encode_images(batch()[0], heads="global")
+
+
 def test_heads_and_encoders_of_clip_clap_learn_at_their_own_rates(clip_clap: FusiliModel) -> None:
     names = {id(p): name for name, p in clip_clap.named_parameters()}
     heads, encoders = ({names[id(p)] for p in group.parameters} for group in clip_clap.parameter_groups())

@@ -2,7 +2,7 @@ import pytest
 import torch
 from example_melodies import TINY_MODEL, batch_of, random_melodies
 
-from fusili_training.feeding import prepare
+from fusili_training.feeding import Inputs, prepare
 from fusili_training.model import FusiliModel, ModelOptions
 from fusili_training.objective import Objective, StepOutput
 from fusili_training.recipe import DataOptions, LossOptions, Recipe
@@ -57,3 +57,74 @@ def test_mutants_are_candidates_only_when_mutations_are_negative() -> None:
     }
     assert losses["none"] == losses["positive"]
     assert losses["none"] != losses["negative"]
+
+
+def pooling_objective(global_only: bool, memory: int = 0) -> tuple[Objective, Inputs]:
+    torch.manual_seed(0)
+    options = ModelOptions(backbone="small", backbone_options=TINY_MODEL, pooling="prototypes")
+    loss = LossOptions(memory=memory)
+    objective = Objective(FusiliModel(options), loss, global_only)
+    recipe = Recipe("x", model=options, loss=loss, data=DataOptions(batch_size=4))
+    return objective, prepare(batch_of(random_melodies(4)), objective.model, recipe, CPU)
+
+
+def learn(objective: Objective, inputs: Inputs, numbers: list[int], first: int = 0) -> StepOutput:
+    mine = slice(first, first + len(numbers))
+    return objective(inputs.images[mine], inputs.waveforms[mine], numbers=torch.tensor(numbers))
+
+
+def test_a_step_that_learns_is_pooled_with_statistics_and_validation_leaves_them_alone() -> None:
+    objective, inputs = pooling_objective(global_only=False)
+    pooling = objective.model.pooling
+    assert pooling is not None
+    directions = pooling.prototypes.clone()
+    objective.eval()
+    objective(inputs.images, inputs.waveforms)
+    assert int(pooling.n_followed) == 0
+    encoded = learn(objective, inputs, [1, 2, 3, 4]).encoded
+    assert int(pooling.n_followed) == 1
+    assert pooling.prototypes.equal(directions)
+    for embeddings, tower in ((encoded.images, "image"), (encoded.recordings, "audio")):
+        features = pooling.describe(embeddings.local, embeddings.mask)
+        torch.testing.assert_close(pooling.centres[int(tower == "audio")], features.mean(dim=0))
+        torch.testing.assert_close(embeddings.pooled, pooling.project(features, tower))  # type: ignore[arg-type]
+
+
+def test_on_a_trained_model_prototypes_are_patches_of_the_first_step() -> None:
+    objective, inputs = pooling_objective(global_only=True)
+    pooling = objective.model.pooling
+    assert pooling is not None
+    encoded = learn(objective, inputs, [1, 2, 3, 4]).encoded
+    patches = encoded.patches[encoded.image_tokens.mask]
+    assert (torch.cdist(pooling.prototypes, patches).amin(dim=1) < 1e-3).all()
+    first = pooling.prototypes.clone()
+    learn(objective, inputs, [1, 2, 3, 4])
+    assert pooling.prototypes.equal(first)
+
+
+def test_pooling_alone_learns_from_all_pairs_in_memory_and_a_pair_is_no_rival_of_itself() -> None:
+    objective, inputs = pooling_objective(global_only=True, memory=8)
+    objective.eval()
+    learn(objective, inputs, [1, 2])
+    learn(objective, inputs, [3, 4], first=2)
+    output = learn(objective, inputs, [1], first=0)  # comes back
+    pooling, memory = objective.model.pooling, objective.memory
+    assert pooling is not None
+    assert memory is not None
+    assert memory.numbers[: memory.n_filled].tolist() == [1, 2, 3, 4, 1]
+    images = pooling.project(memory.images[:5], "image")
+    recordings = pooling.project(memory.recordings[:5], "audio")
+    expected = 0.0
+    for pair in range(5):
+        rivals = [other for other in range(5) if other == pair or {other, pair} != {0, 4}]
+        place = rivals.index(pair)
+        for query, candidates in ((images[pair], recordings), (recordings[pair], images)):
+            expected -= (
+                (output.encoded.global_scale * candidates[rivals] @ query).log_softmax(0)[place].item()
+            )
+    assert output.loss.item() == pytest.approx(expected / 10, rel=1e-4)
+    assert set(output.terms) == {"global"}
+    output.loss.backward()
+    weight = pooling.projection.weight
+    assert weight.grad is not None
+    assert weight.grad.abs().sum() > 0

@@ -32,6 +32,15 @@ def test_a_memory_without_a_global_loss_is_refused() -> None:
         LossOptions(alpha=1.0, memory=64)
 
 
+def test_prototypes_of_local_embeddings_that_nothing_trains_are_refused() -> None:
+    pooled = ModelOptions(pooling="prototypes")
+    with pytest.raises(
+        InputError, match=r'model.pooling is "prototypes" with loss.alpha = 0; expected an alpha'
+    ):
+        Recipe("x", model=pooled, loss=LossOptions(alpha=0.0))
+    Recipe("x", model=pooled, loss=LossOptions(alpha=0.0, supervision="local", note_weight=0.0))
+
+
 def test_global_heads_without_a_global_loss_are_refused() -> None:
     with pytest.raises(InputError, match=r"expected an alpha below 1"):
         Recipe("x", weights=WeightsOptions(trained="global heads"), loss=LossOptions(alpha=1.0))

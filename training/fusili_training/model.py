@@ -161,7 +161,8 @@ class FusiliModel(nn.Module):
             mask = None if mask is None else functional.pad(mask, (1, 0), value=True)
         local = functional.normalize(head(features).float(), dim=-1)
         if self.pooling is None:
-            pooled = tower.project_global(tokens.pooled).mean(dim=1)
+            projected = tower.project_global(tokens.pooled).mean(dim=1)
+            pooled = functional.normalize(projected.float(), dim=-1)
         elif heads == "local":
             pooled = self.pooling(local[:, -tokens.local.shape[1] :], tokens.mask, name)
         else:
@@ -169,7 +170,7 @@ class FusiliModel(nn.Module):
                 'a model with pooling = "prototypes" has no global heads for its local features to go through;'
                 " expected local heads"
             )
-        return Embeddings(local, mask, functional.normalize(pooled.float(), dim=-1))
+        return Embeddings(local, mask, pooled)
 
     @torch.no_grad()
     def clamp_scales(self) -> None:

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from fusili_training.embeddings import Embeddings
 from fusili_training.gather import gather, gather_embeddings
-from fusili_training.losses import ContrastiveLoss
+from fusili_training.losses import ContrastiveLoss, info_nce
 from fusili_training.model import FusiliModel, PairOutput
 from fusili_training.negative_memory import NegativeMemory
 from fusili_training.prototype_pooling import PrototypePooling
@@ -56,6 +56,8 @@ class Objective(nn.Module):
     options : LossOptions
     global_only : bool
         Whether the global loss is all that is computed, whatever the options say the model was trained with.
+        Of a model that pools by prototypes the memory then holds features, which stay right while the pooling
+        learns, and all pairs in it are learnt from at every step.
     """
 
     def __init__(self, model: FusiliModel, options: LossOptions, global_only: bool = False) -> None:
@@ -71,8 +73,9 @@ class Objective(nn.Module):
         )
         self.memory = None
         if options.memory:
-            device = model.logit_scale_global.device
-            self.memory = NegativeMemory(options.memory, model.image.embedding_dim).to(device)
+            keeps_features = global_only and model.pooling is not None
+            size = model.pooling.n_features if keeps_features else model.image.embedding_dim
+            self.memory = NegativeMemory(options.memory, size).to(model.logit_scale_global.device)
         if options.alpha > 0 or not options.trains_local_heads:
             model.freeze_unused(options.alpha)
 
@@ -104,8 +107,12 @@ class Objective(nn.Module):
         pooling = self.model.pooling
         if numbers is not None and pooling is not None:
             is_first = int(pooling.n_followed) == 0
-            self._follow(pooling, encoded)
-            if is_first:  # it was pooled without any statistics
+            features = self._describe(pooling, encoded)
+            if self.global_only and self.memory is not None:
+                self.memory.remember(*features, gather(numbers))
+                term = self._score_memory(pooling, self.memory, encoded.global_scale)
+                return StepOutput(term, {"global": term}, encoded)
+            if is_first:  # it was pooled without statistics
                 encoded = self.model(images, waveforms)
         contrast = self.contrastive(
             encoded.images,
@@ -125,16 +132,29 @@ class Objective(nn.Module):
         return StepOutput(loss, {name: term for name, term in terms.items() if term is not None}, encoded)
 
     @torch.no_grad()
-    def _follow(self, pooling: PrototypePooling, encoded: PairOutput) -> None:
-        """Let pooling see a batch of all ranks, from which it also begins on top of a trained model."""
+    def _describe(self, pooling: PrototypePooling, encoded: PairOutput) -> tuple[Tensor, Tensor]:
+        """Return the features [shape=(B, n_features)] of the images and recordings of all ranks.
+
+        The statistics of pooling follow them; on top of a trained model its prototypes are of the first ones.
+        """
+        patches, mask = encoded.patches, encoded.image_tokens.mask
         if self.global_only and int(pooling.n_followed) == 0:
-            patches = Embeddings(encoded.patches, encoded.image_tokens.mask, encoded.images.pooled)
-            everyone = gather_embeddings(patches)
+            everyone = gather_embeddings(Embeddings(patches, mask, encoded.images.pooled))
             pooling.begin_with(everyone.local, everyone.mask)
-        pooling.follow(
-            gather(pooling.describe(encoded.patches, encoded.image_tokens.mask)),
-            gather(pooling.describe(encoded.recordings.local, encoded.recordings.mask)),
-        )
+        images = gather(pooling.describe(patches, mask))
+        recordings = gather(pooling.describe(encoded.recordings.local, encoded.recordings.mask))
+        pooling.follow(images, recordings)
+        return images, recordings
+
+    @staticmethod
+    def _score_memory(pooling: PrototypePooling, memory: NegativeMemory, scale: Tensor) -> Tensor:
+        """Return the global loss of all pairs whose features are remembered, the same on every rank."""
+        n_filled = memory.n_filled
+        images = pooling.project(memory.images[:n_filled].clone(), "image")
+        recordings = pooling.project(memory.recordings[:n_filled].clone(), "audio")
+        numbers = memory.numbers[:n_filled]
+        comes_back = (numbers[:, None] == numbers).fill_diagonal_(False)
+        return info_nce((scale * images @ recordings.T).masked_fill(comes_back, -torch.inf))
 
     def _supervise(self, encoded: PairOutput, targets: DenseTargets) -> Iterator[tuple[str, float, Tensor]]:
         """Yield name, weight and value of the terms of local supervision."""

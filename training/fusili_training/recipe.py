@@ -265,8 +265,8 @@ class Recipe:
             )
         if self.model.pooling == "prototypes" and not self.loss.trains_local_heads:
             raise InputError(
-                f'model.pooling is "prototypes" with loss.alpha = {self.loss.alpha:g}; expected an alpha above 0 or'
-                " local supervision: prototypes are of local embeddings, which nothing trains"
+                f'model.pooling is "prototypes" with loss.alpha = {self.loss.alpha:g}; expected an alpha above 0'
+                " or local supervision: prototypes are of local embeddings, which nothing trains"
             )
         if self.data.mutations != "none" and self.data.batch_size % 2:
             raise InputError(
