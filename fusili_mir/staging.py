@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import signal
@@ -27,8 +28,9 @@ def check_output_folder(out: str | Path, force: bool = False) -> None:
                 f"{out}: the folder is not empty; choose another one, or add --force to replace files"
             )
         nearest = next(folder for folder in (out, *out.absolute().parents) if folder.exists())
-        if not os.access(nearest, os.W_OK | os.X_OK):
-            raise OutputError(f"{out}: cannot be written (no permission to write into {nearest})")
+        if not nearest.is_dir() or not os.access(nearest, os.W_OK | os.X_OK):
+            reason = errno.EACCES if nearest.is_dir() else errno.ENOTDIR
+            raise OutputError(f"{out}: cannot be written ({os.strerror(reason)})")
     except OSError as error:
         if isinstance(error, OutputError):
             raise

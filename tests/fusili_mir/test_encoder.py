@@ -166,7 +166,7 @@ def test_frames_of_clips_are_those_of_one_long_pass(tmp_path: Path, clip_sec, n_
     whole = np.pad(samples, (0, -n_samples % 640))[None]
     (expected,) = encoder.audio_session.run("waveforms", whole, ["frames"])
     assert encoded.frames == pytest.approx(expected[0], abs=2e-5)
-    assert encoded.grid == FrameGrid(-(-n_samples // 640), 0.04)
+    assert encoded.grid == FrameGrid(-(-n_samples // 640), 0.04, audio_sec=n_samples / 16_000)
 
 
 def test_clips_without_context_would_have_seams(tmp_path: Path) -> None:

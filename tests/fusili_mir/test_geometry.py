@@ -62,6 +62,21 @@ def test_frames_count_from_where_the_grid_starts() -> None:
     assert grid.index([2.9, 3.0, 7.9, 8.0]).tolist() == [-1, 0, 9, -1]
 
 
+def test_the_audio_ends_where_its_length_says_or_else_after_full_frames() -> None:
+    assert FrameGrid(10, 0.5, audio_sec=4.7).end_sec == 4.7
+    assert FrameGrid(10, 0.5, start_sec=-0.3, audio_sec=4.7).end_sec == 4.7
+    assert FrameGrid(10, 0.5).end_sec == 5.0
+    assert FrameGrid(10, 0.5, start_sec=3.0).end_sec == 8.0
+    assert FrameGrid(10, 0.5, start_sec=-0.3).end_sec == 5.0
+
+
+def test_times_outside_the_audio_are_moved_to_its_ends() -> None:
+    grid = FrameGrid(10, 0.5, start_sec=-0.3, audio_sec=4.7)
+    moved = grid.within([-0.3, 0.0, 2.5, 4.7, 4.71, np.inf, np.nan])
+    assert moved[:-1].tolist() == [0.0, 0.0, 2.5, 4.7, 4.7, 4.7]
+    assert np.isnan(moved[-1])
+
+
 def test_places_that_are_not_numbers_lie_nowhere() -> None:
     assert PatchGrid(2, 2, 1, 1).index([np.nan, np.inf, -np.inf], [0, 0, 0]).tolist() == [-1, -1, -1]
     assert FrameGrid(2, 1).index([np.nan, np.inf]).tolist() == [-1, -1]

@@ -10,6 +10,7 @@ from fusili_mir.errors import InputError
 from fusili_mir.geometry import FrameGrid
 from fusili_mir.note_times import stop_times
 from fusili_mir.similarity import CourseSimilarity, unit_vectors
+from fusili_mir.sound_envelope import SoundEnvelope
 
 NOTES = np.eye(4, dtype=np.float32)[:, None]  # (C=4, R=1, d=4)
 
@@ -86,3 +87,42 @@ def test_a_recording_in_which_nothing_is_heard_is_refused() -> None:
     similarity = similarity_of([[1, 0, 0, 0]])
     with pytest.raises(InputError, match="is it a recording of this piece"):
         stop_times(path_of([0], filler=[0]), similarity, FrameGrid(1, 1.0))
+
+
+def envelope_with_onsets(*onsets_sec: float, n_steps: int = 400) -> SoundEnvelope:
+    """Onsets that rise and fall within two steps of 10 ms, above what is usual."""
+    steps = np.arange(n_steps)
+    rise = 0.001 + sum(np.maximum(0.0, 4 - (steps - 100 * onset_sec) ** 2) for onset_sec in onsets_sec)
+    return SoundEnvelope(rise.astype(np.float32), np.ones(n_steps, np.float32))
+
+
+def test_a_stop_begins_with_the_onset_that_is_heard_next_to_its_first_frame() -> None:
+    similarity = similarity_of([[1, 0, 0, 0]] * 2 + [[0, 1, 0, 0]] * 2)
+    envelope = envelope_with_onsets(0.033, 1.962)
+    times = stop_times(path_of([0, 0, 1, 1]), similarity, FrameGrid(4, 1.0), envelope)
+    assert times.onset_sec[:2] == pytest.approx([0.033, 1.962], abs=1e-3)
+
+
+def test_a_stop_without_an_onset_near_begins_with_its_first_frame() -> None:
+    similarity = similarity_of([[1, 0, 0, 0]] * 2 + [[0, 1, 0, 0]] * 2)
+    envelope = envelope_with_onsets(1.5)
+    times = stop_times(path_of([0, 0, 1, 1]), similarity, FrameGrid(4, 1.0, start_sec=0.25), envelope)
+    assert times.onset_sec[:2] == pytest.approx([0.25, 2.25])
+
+
+def test_stops_that_find_the_same_onset_begin_together_and_never_before_each_other() -> None:
+    similarity = similarity_of([[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1]])
+    grid = FrameGrid(4, 0.04, start_sec=1.0)
+    times = stop_times(path_of([0, 1, 2, 3]), similarity, grid, envelope_with_onsets(1.06))
+    assert np.all(np.diff(times.onset_sec) >= 0)
+    assert times.onset_sec[1:3] == pytest.approx([1.06, 1.06], abs=1e-3)
+
+
+def test_no_stop_begins_or_ends_outside_the_recording() -> None:
+    similarity = similarity_of([[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1]])
+    early = stop_times(path_of([0, 1, 2, 3]), similarity, FrameGrid(4, 1.0, start_sec=-0.3, audio_sec=3.2))
+    assert early.onset_sec == pytest.approx([0.0, 0.7, 1.7, 2.7])
+    assert early.end_sec == 3.2
+    late = stop_times(path_of([0, 1, 2, 3]), similarity, FrameGrid(4, 1.0, start_sec=0.3, audio_sec=3.2))
+    assert late.onset_sec == pytest.approx([0.3, 1.3, 2.3, 3.2])
+    assert late.end_sec == 3.2

@@ -52,6 +52,13 @@ def test_a_place_left_of_its_system_is_at_its_beginning_and_one_off_the_line_in_
     assert maps.position_to_seconds(0, 100, 190) == 2.5
 
 
+def test_frames_cut_to_the_recording_keep_their_middles() -> None:
+    frames = frames_at(*[(0, 0, 100 * number, 50) for number in range(6)])
+    frames["onset_sec"] = np.clip(np.arange(6) - 0.3, 0.0, 4.2)
+    _, x, _ = get_position_maps(frames).seconds_to_position(np.arange(5) + 0.2)
+    assert x == pytest.approx([0, 100, 200, 300, 400])
+
+
 def test_a_page_that_is_not_played_has_no_seconds() -> None:
     assert np.isnan(get_position_maps(TWO_SYSTEMS).position_to_seconds([0, 7], 100, 50)).tolist() == [
         False,

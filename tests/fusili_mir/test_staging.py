@@ -1,11 +1,14 @@
 from __future__ import annotations
 
+import signal
+import tempfile
+import threading
 from pathlib import Path
 
 import pytest
 
 from fusili_mir.errors import InputError, OutputError
-from fusili_mir.staging import staged_folder
+from fusili_mir.staging import check_output_folder, interrupts_held, staged_folder
 
 
 def names(folder: Path) -> list[str]:
@@ -61,3 +64,115 @@ def test_a_place_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(OutputError, match="cannot be written"), staged_folder(tmp_path / "file" / "out"):
         pass
+
+
+def test_files_are_staged_on_the_disk_they_will_stand_on(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    with staged_folder(out) as folder:
+        assert folder.parent == tmp_path
+    out.mkdir(exist_ok=True)  # as a mount point would be
+    with staged_folder(out) as folder:
+        assert folder.parent == out
+        (folder / "a.txt").write_text("a")
+    assert names(out) == ["a.txt"]
+    assert names(tmp_path) == ["out"]
+
+
+def test_a_folder_that_cannot_be_written_is_refused_before_the_work(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path / "out"
+    out.mkdir()
+
+    def refuse(prefix: str, dir: Path) -> str:  # noqa: A002  # as tempfile calls it
+        raise PermissionError(13, "Permission denied") if dir == out else AssertionError(dir)
+
+    monkeypatch.setattr(tempfile, "mkdtemp", refuse)
+    worked = False
+    with (
+        pytest.raises(OutputError, match=r"out: cannot be written \(Permission denied\)"),
+        staged_folder(out),
+    ):
+        worked = True
+    assert not worked
+
+
+@pytest.mark.parametrize("name", ["out", "out/new", "out/new/deeper"])
+def test_a_place_without_permission_is_seen_by_the_check(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    out = tmp_path / "out"
+    out.mkdir()
+    check_output_folder(tmp_path / name)
+    monkeypatch.setattr("os.access", lambda folder, mode: folder != out)  # root may write anywhere
+    with pytest.raises(OutputError, match="cannot be written"):
+        check_output_folder(tmp_path / name)
+
+
+@pytest.mark.parametrize("exists", [True, False])
+def test_ctrl_c_while_files_get_their_names_waits_until_all_have_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, exists: bool
+) -> None:
+    out = tmp_path / "out"
+    if exists:
+        out.mkdir()
+    replace = Path.replace
+
+    def replace_slowly(self: Path, target: Path) -> Path:
+        signal.raise_signal(signal.SIGINT)
+        return replace(self, target)
+
+    def write() -> None:
+        with staged_folder(out) as folder:
+            for name in "abc":
+                (folder / name).write_text(name)
+            monkeypatch.setattr(Path, "replace", replace_slowly)
+
+    with pytest.raises(KeyboardInterrupt):
+        write()
+    assert names(out) == ["a", "b", "c"]
+    assert names(tmp_path) == ["out"]
+
+
+def test_interrupts_held_twice_are_let_go_by_the_outer_one() -> None:
+    passed = []
+
+    def hold() -> None:
+        with interrupts_held():
+            with interrupts_held():
+                signal.raise_signal(signal.SIGINT)
+            passed.append("inner")
+        passed.append("outer")
+
+    handler = signal.getsignal(signal.SIGINT)
+    with pytest.raises(KeyboardInterrupt):
+        hold()
+    assert passed == ["inner"]
+    assert signal.getsignal(signal.SIGINT) is handler
+
+
+def test_files_are_staged_in_any_thread(tmp_path: Path) -> None:
+    def write() -> None:
+        with staged_folder(tmp_path / "out") as folder:
+            (folder / "a.txt").write_text("a")
+
+    thread = threading.Thread(target=write)
+    thread.start()
+    thread.join()
+    assert names(tmp_path / "out") == ["a.txt"]
+
+
+def test_a_folder_under_the_name_of_a_file_is_refused_before_any_file_is_replaced(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    (out / "b.txt").mkdir(parents=True)
+    (out / "a.txt").write_text("old")
+
+    def write() -> None:
+        with staged_folder(out, force=True) as folder:
+            for name in ("a.txt", "b.txt"):
+                (folder / name).write_text("new")
+
+    with pytest.raises(OutputError, match=r"b\.txt: a folder stands there"):
+        write()
+    assert (out / "a.txt").read_text() == "old"
+    assert names(out) == ["a.txt", "b.txt"]
