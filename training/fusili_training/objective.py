@@ -73,9 +73,10 @@ class Objective(nn.Module):
         )
         self.memory = None
         if options.memory:
-            keeps_features = global_only and model.pooling is not None
-            size = model.pooling.n_features if keeps_features else model.image.embedding_dim
-            self.memory = NegativeMemory(options.memory, size).to(model.logit_scale_global.device)
+            n_values = model.image.embedding_dim
+            if global_only and model.pooling is not None:
+                n_values = model.pooling.n_features
+            self.memory = NegativeMemory(options.memory, n_values).to(model.logit_scale_global.device)
         if options.alpha > 0 or not options.trains_local_heads:
             model.freeze_unused(options.alpha)
 
