@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
+from itertools import permutations
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fusili_mir.errors import InputError
-from fusili_training.evaluation.baselines import (
-    chance_mrr,
-    chance_recall,
-)
 from fusili_training.evaluation.global_retrieval import (
     Ranks,
     rank_by_product,
     rank_matrix,
     retrieval_interval,
 )
+from fusili_training.evaluation.retrieval_task import notes_in_order
+from fusili_training.truth import TRUTH_DTYPE, TruthArray
 
 
 def test_ranks_by_hand() -> None:
@@ -36,10 +36,56 @@ def test_ties_are_broken_by_chance_on_average() -> None:
 
 
 def test_a_model_that_tells_nothing_apart_gets_what_guessing_gets() -> None:
-    ranks = rank_matrix(np.ones((5, 5), np.float32))
-    assert ranks.recall(1).mean() == pytest.approx(chance_recall(5))
-    assert ranks.reciprocal().mean() == pytest.approx(chance_mrr(5))
-    assert chance_mrr(3) == pytest.approx((1 + 1 / 2 + 1 / 3) / 3)
+    ranks = rank_matrix(np.ones((3, 3), np.float32))
+    assert ranks.recall(1) == pytest.approx([1 / 3] * 3)
+    assert ranks.reciprocal() == pytest.approx([(1 + 1 / 2 + 1 / 3) / 3] * 3)
+    guessed = Ranks.guess(np.arange(3))
+    assert guessed.reciprocal().tolist() == ranks.reciprocal().tolist()
+
+
+def test_a_candidate_that_is_like_the_partner_is_right() -> None:
+    scores = np.array([[3, 5, 4, 1], [3, 2, 5, 4], [1, 2, 3, 4], [6, 5, 5, 7]], np.float32)
+    groups = np.array([7, 7, 8, 9])  # the first two are repeats
+    ranks = rank_matrix(scores, groups=groups)
+    assert ranks.better.tolist() == [0, 2, 1, 0]
+    assert rank_matrix(scores).better.tolist() == [2, 3, 1, 0]
+    assert ranks.reciprocal() == pytest.approx([1, 1 / 3, 1 / 2, 1])
+    swapped = rank_matrix(scores[[1, 0]], np.array([1, 0]), groups)
+    assert swapped.better.tolist() == [2, 0]
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.lists(st.integers(0, 2), min_size=2, max_size=5), st.integers(0, 2**32 - 1))
+def test_repeats_among_ties_agree_with_all_orders_one_by_one(groups: list[int], seed: int) -> None:
+    n = len(groups)
+    scores = np.random.default_rng(seed).integers(0, 3, (n, n)).astype(np.float32)
+    ranks = rank_matrix(scores, groups=np.array(groups))
+    for query in range(n):
+        firsts = []
+        for order in permutations(range(n)):  # which decides between equal scores
+            sorted_ = sorted(order, key=lambda candidate: -scores[query, candidate])
+            firsts.append(1 + min(sorted_.index(c) for c in range(n) if groups[c] == groups[query]))
+        assert ranks.reciprocal()[query] == pytest.approx(np.mean([1 / first for first in firsts]))
+        for k in (1, 2):
+            assert ranks.recall(k)[query] == pytest.approx(np.mean([first <= k for first in firsts]))
+
+
+def test_guessing_among_repeats_is_easier() -> None:
+    guessed = Ranks.guess(np.array([0, 1, 0]))
+    assert guessed.recall(1) == pytest.approx([2 / 3, 1 / 3, 2 / 3])
+    assert guessed.reciprocal()[0] == pytest.approx(2 / 3 + 1 / 3 * 1 / 2)
+
+
+def test_segments_with_the_same_pitches_in_the_same_order_are_repeats() -> None:
+    def segment(*notes: tuple[int, float]) -> TruthArray:
+        truth = np.zeros(len(notes), TRUTH_DTYPE)
+        truth["pitch"], truth["x0"] = zip(*notes, strict=True)
+        return truth
+
+    assert notes_in_order(segment((64, 30.2), (60, 30.0), (62, 9.0))) == (62, 60, 64)
+    assert notes_in_order(segment((62, 12.0), (60, 50.0), (64, 50.0))) == (62, 60, 64)  # wider, same notes
+    assert notes_in_order(segment((60, 9.0), (62, 30.0), (64, 30.0))) != (62, 60, 64)
+    assert notes_in_order(np.zeros(0, TRUTH_DTYPE)) == ()
 
 
 @settings(max_examples=30, deadline=None)
@@ -75,5 +121,5 @@ def test_queries_are_averaged_alike_and_drawn_by_piece() -> None:
 
 
 def test_joined_ranks_stand_one_after_the_other() -> None:
-    one = Ranks(np.array([0]), np.array([1]))
-    assert Ranks.join([one, Ranks(np.array([3]), np.array([2]))]).better.tolist() == [0, 3]
+    joined = Ranks.join([Ranks(*np.array([[0], [1], [1]])), Ranks(*np.array([[3], [4], [2]]))])
+    assert (joined.better.tolist(), joined.tied.tolist(), joined.right.tolist()) == ([0, 3], [1, 4], [1, 2])

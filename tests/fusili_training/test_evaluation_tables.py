@@ -102,7 +102,7 @@ def test_both_tables_are_there_with_their_recipes() -> None:
 
 
 def test_plots_are_written_as_png_and_svg(tmp_path: Path) -> None:
-    ranks = {("pooled", "I2A"): Ranks(np.array([0, 2, 1]), np.array([1, 1, 1]))}
+    ranks = {("pooled", "I2A"): Ranks(*np.array([[0, 2, 1], [1, 1, 1], [1, 1, 1]]))}
     save_plot(plot_recall(ranks, "toy"), tmp_path / "plots" / "recall")
     save_plot(plot_errors({"segments": np.array([0.01, 0.2, np.inf])}, "toy"), tmp_path / "plots" / "errors")
     assert {file.name for file in (tmp_path / "plots").iterdir()} == {

@@ -21,13 +21,12 @@ from fusili_mir.errors import InputError
 from fusili_mir.recording import AudioSamples
 from fusili_training.data.shard_folder import Pair
 from fusili_training.evaluation.evaluating import TaskOptions, evaluate_bundle
-from fusili_training.evaluation.global_retrieval import rank_matrix
 from fusili_training.evaluation.local_store import LocalStore
 from fusili_training.evaluation.msmd import MsmdTree
 from fusili_training.evaluation.onset_errors import errors_of_piece
 from fusili_training.evaluation.pair_encoder import encode_pairs
 from fusili_training.evaluation.report import Report
-from fusili_training.evaluation.sinkhorn_ranking import rank_by_sinkhorn, rerank_shortlists
+from fusili_training.evaluation.sinkhorn_ranking import rerank_shortlists, score_all_pairs
 from fusili_training.evaluation.whole_pieces import ScoredPieces
 from fusili_training.sinkhorn import fusili_score
 
@@ -205,15 +204,20 @@ def test_sinkhorn_ranks_are_those_of_scores_one_by_one(
         for store, arrays in zip((patches, frames), tokens, strict=True):
             for array in arrays:
                 store.append(array)
-        i2a, a2i = rank_by_sinkhorn(patches, frames, 10.0)
-        assert i2a.better.tolist() == rank_matrix(scores).better.tolist()
-        assert a2i.better.tolist() == rank_matrix(scores.T).better.tolist()
+        np.testing.assert_allclose(score_all_pairs(patches, frames, 10.0), scores, rtol=1e-4)
 
         pooled = [np.stack([array.mean(axis=0) for array in arrays]) for arrays in tokens]
         whole = rerank_shortlists(pooled[0], pooled[1], patches, frames, 10.0, 7)
-        assert [ranks.better.tolist() for ranks in whole] == [i2a.better.tolist(), a2i.better.tolist()]
-        shortest = rerank_shortlists(pooled[0], pooled[1], patches, frames, 10.0, 1)
-        assert shortest[0].better.tolist() == rank_matrix(pooled[0] @ pooled[1].T).better.tolist()
+        for found, expected in zip(whole, (scores, scores.T), strict=True):
+            assert found.argsort(axis=1).tolist() == expected.argsort(axis=1).tolist()
+        cosines = pooled[0] @ pooled[1].T
+        shortest, _ = rerank_shortlists(pooled[0], pooled[1], patches, frames, 10.0, 1)
+        assert shortest.argsort(axis=1).tolist() == cosines.argsort(axis=1).tolist()
+        short, _ = rerank_shortlists(pooled[0], pooled[1], patches, frames, 10.0, 3)
+        for row, by_cosine, by_score in zip(short, cosines, scores, strict=True):
+            first = np.argsort(-by_cosine)[:3]
+            expected = [*first[np.argsort(-by_score[first])], *np.argsort(-by_cosine)[3:]]
+            assert np.argsort(-row).tolist() == expected
 
 
 def test_kept_embeddings_come_back_as_they_were() -> None:
@@ -258,7 +262,10 @@ def test_retrieval_is_among_as_many_segments_as_were_asked_for(run: Run) -> None
     )
     assert (code, err) == (0, "")
     report = json.loads(out)
-    (recall, *_) = [each for each in report["measurements"] if each["task"] == "retrieval"]
+    measured = [each for each in report["measurements"] if each["task"] == "retrieval"]
+    metrics = ["R@1", "MRR"] * 2 + ["R@1, repeats as one", "MRR, repeats as one"] * 2
+    assert [each["metric"] for each in measured] == metrics
+    recall = measured[0]
     assert recall["n"] == 3
     assert recall["baselines"]["chance"] == pytest.approx(1 / 3)
     assert report["n_pairs"] > 3  # local alignment is judged on all

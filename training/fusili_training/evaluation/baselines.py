@@ -17,8 +17,6 @@ from fusili_training.truth import TruthArray
 
 __all__ = [
     "chance_local",
-    "chance_mrr",
-    "chance_recall",
     "even_reading",
     "main_row",
     "shuffled_frames",
@@ -77,13 +75,3 @@ def shuffled_frames(similarity: Float32, n_judged: int, key: str) -> Float32:
     order = np.arange(similarity.shape[1])
     order[:n_judged] = random_stream(0, "shuffled", key).permutation(n_judged)
     return similarity[:, order]
-
-
-def chance_recall(n_candidates: int, k: int = 1) -> float:
-    """Return the recall at k of a random order."""
-    return min(k, n_candidates) / n_candidates
-
-
-def chance_mrr(n_candidates: int) -> float:
-    """Return the mean reciprocal rank of a random order."""
-    return sum(1 / rank for rank in range(1, n_candidates + 1)) / n_candidates

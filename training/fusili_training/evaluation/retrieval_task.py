@@ -1,8 +1,12 @@
-"""The task of global retrieval on a dataset."""
+"""The task of global retrieval on a dataset.
+
+Strophes and repeats give segments with the very same notes, among which nothing can tell the one that was meant.
+Where the notes are known, all figures are therefore given a second time with such segments counted as one.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import islice
@@ -14,26 +18,45 @@ from fusili_mir.bundle import Bundle
 from fusili_mir.encoded import Float32
 from fusili_mir.encoder import Encoder
 from fusili_mir.errors import InputError
+from fusili_mir.geometry import Int64
 from fusili_mir.progress import progress_bar
-from fusili_training.evaluation.baselines import chance_mrr, chance_recall
-from fusili_training.evaluation.global_retrieval import Ranks, rank_by_product, retrieval_interval
+from fusili_training.evaluation.global_retrieval import (
+    Ranks,
+    rank_by_product,
+    rank_matrix,
+    retrieval_interval,
+)
 from fusili_training.evaluation.local_store import LocalStore
 from fusili_training.evaluation.pair_encoder import encode_pairs
 from fusili_training.evaluation.report import Measurement
-from fusili_training.evaluation.sinkhorn_ranking import rank_by_sinkhorn, rerank_shortlists
+from fusili_training.evaluation.sinkhorn_ranking import rerank_shortlists, score_all_pairs
 from fusili_training.evaluation.sources import PairSource
+from fusili_training.truth import TruthArray
 
-__all__ = ["RANKINGS", "Ranking", "RetrievalResult", "measure_retrieval", "paper_ranking"]
+__all__ = [
+    "RANKINGS",
+    "REPEATS_AS_ONE",
+    "Ranking",
+    "RetrievalResult",
+    "measure_retrieval",
+    "notes_in_order",
+    "paper_ranking",
+]
 
 Ranking = Literal["pooled", "summed", "sinkhorn", "reranked"]
 RANKINGS: tuple[Ranking, ...] = get_args(Ranking)
 """By the cosine of the global embeddings, the sum of all local cosines, the Sinkhorn score of the local ones, or
 by the first and then, for a shortlist, by the third."""
+REPEATS_AS_ONE = ", repeats as one"
+"""Added to the names of metrics that count every segment with the notes of the right one as right."""
+
+_DIRECTIONS = ("I2A", "A2I")
+_RankAlike = Callable[[Int64], tuple[Ranks, Ranks]]
 
 
 @dataclass(frozen=True, eq=False)
 class RetrievalResult:
-    """The numbers, and the ranks that they are from, by ranking and direction."""
+    """The numbers, and the ranks of the partners, by ranking and direction."""
 
     measurements: tuple[Measurement, ...]
     n_pairs: int
@@ -42,13 +65,23 @@ class RetrievalResult:
 
 @dataclass(frozen=True, eq=False)
 class _Collection:
-    """All that is kept of n pairs: global embeddings and sums of local ones [shape=(n, d)], and their pieces."""
+    """All that is kept of n pairs.
+
+    Attributes
+    ----------
+    images, recordings, patch_sums, frame_sums : np.ndarray [shape=(n, d)]
+        Global embeddings and sums of local ones.
+    pieces : tuple of str
+    groups : np.ndarray of int [shape=(n,)] or None
+        The same number for pairs of the same notes; None if the notes are not known.
+    """
 
     images: Float32
     recordings: Float32
     patch_sums: Float32
     frame_sums: Float32
     pieces: tuple[str, ...]
+    groups: Int64 | None
 
 
 def paper_ranking(bundle: Bundle) -> Ranking:
@@ -65,7 +98,7 @@ def measure_retrieval(
     n_shortlist: int = 20,
     progress: bool = False,
 ) -> RetrievalResult:
-    """Measure R@1 and MRR in both directions.
+    """Measure R@1 and MRR in both directions, and with repeats as one where the notes are known.
 
     Parameters
     ----------
@@ -89,16 +122,26 @@ def measure_retrieval(
             (stack.enter_context(LocalStore()), stack.enter_context(LocalStore())) if needs_local else None
         )
         collected = _collect(encoder, source, one_per_piece, stores, progress)
+        pieces, alone = collected.pieces, np.arange(len(collected.pieces))
         ranks: dict[tuple[str, str], Ranks] = {}
+        measurements: list[Measurement] = []
         for ranking in rankings:
-            i2a, a2i = _rank(ranking, collected, stores, encoder.bundle.manifest.scale, n_shortlist, progress)
-            ranks[ranking, "I2A"], ranks[ranking, "A2I"] = i2a, a2i
-    measurements = [
-        each
-        for (ranking, direction), found in ranks.items()
-        for each in _measurements(ranking, direction, found, collected.pieces)
-    ]
-    return RetrievalResult(tuple(measurements), len(collected.pieces), ranks)
+            rank = _prepare(ranking, collected, stores, encoder.bundle.manifest.scale, n_shortlist, progress)
+            for direction, found in zip(_DIRECTIONS, rank(alone), strict=True):
+                ranks[ranking, direction] = found
+                measurements += _measurements(ranking, direction, found, alone, pieces)
+            if collected.groups is not None:
+                for direction, found in zip(_DIRECTIONS, rank(collected.groups), strict=True):
+                    measurements += _measurements(
+                        ranking, direction, found, collected.groups, pieces, REPEATS_AS_ONE
+                    )
+    return RetrievalResult(tuple(measurements), len(pieces), ranks)
+
+
+def notes_in_order(truth: TruthArray) -> tuple[int, ...]:
+    """Return the pitches of a segment from left to right, those of a chord from low to high."""
+    order = np.lexsort((truth["pitch"], np.round(truth["x0"])))
+    return tuple(truth["pitch"][order].tolist())
 
 
 def _collect(
@@ -110,61 +153,67 @@ def _collect(
 ) -> _Collection:
     rows: list[tuple[Float32, Float32, Float32, Float32]] = []
     pieces: list[str] = []
+    groups: list[int] = []
+    group_of: dict[tuple[int, ...], int] = {}
     for piece in progress_bar(source.pieces, "encoding", shown=progress):
         pairs = source.read_piece(piece)
         for pair in encode_pairs(encoder, islice(pairs, 1) if one_per_piece else pairs):
             sums = pair.patches.sum(axis=0), pair.frames.sum(axis=0)
             rows.append((pair.image_embedding, pair.audio_embedding, *sums))
             pieces.append(piece)
+            groups.append(group_of.setdefault(notes_in_order(pair.truth), len(group_of)))
             if stores is not None:
                 stores[0].append(pair.patches)
                 stores[1].append(pair.frames)
     if len(rows) < 2:
         raise InputError(f"{source.name}: {len(rows)} pairs to choose from; retrieval needs at least 2")
     images, recordings, patch_sums, frame_sums = (np.stack(column) for column in zip(*rows, strict=True))
-    return _Collection(images, recordings, patch_sums, frame_sums, tuple(pieces))
+    known = np.array(groups) if source.has_truth else None
+    return _Collection(images, recordings, patch_sums, frame_sums, tuple(pieces), known)
 
 
-def _rank(
+def _prepare(
     ranking: Ranking,
     collected: _Collection,
     stores: tuple[LocalStore, LocalStore] | None,
     scale: float,
     n_shortlist: int,
     progress: bool,
-) -> tuple[Ranks, Ranks]:
-    """Return the ranks from image to audio, and from audio to image."""
+) -> _RankAlike:
+    """Score all that a ranking needs, and return what gives the ranks both ways, given which pairs are alike."""
     images, recordings = collected.images, collected.recordings
     if ranking == "summed":
         # A sum over patches of a sum over frames of products is one product of two sums.
         images, recordings = collected.patch_sums, collected.frame_sums
     if ranking in ("pooled", "summed"):
-        return rank_by_product(images, recordings), rank_by_product(recordings, images)
+        return lambda groups: (
+            rank_by_product(images, recordings, groups),
+            rank_by_product(recordings, images, groups),
+        )
     assert stores is not None  # noqa: S101
     if ranking == "sinkhorn":
-        return rank_by_sinkhorn(*stores, scale, progress)
-    return rerank_shortlists(images, recordings, *stores, scale, n_shortlist, progress)
+        scores = score_all_pairs(*stores, scale, progress)
+        return lambda groups: (rank_matrix(scores, groups=groups), rank_matrix(scores.T, groups=groups))
+    by_image, by_recording = rerank_shortlists(images, recordings, *stores, scale, n_shortlist, progress)
+    return lambda groups: (rank_matrix(by_image, groups=groups), rank_matrix(by_recording, groups=groups))
 
 
-def _measurements(ranking: str, direction: str, ranks: Ranks, pieces: Sequence[str]) -> list[Measurement]:
-    n = len(pieces)
+def _measurements(
+    ranking: str, direction: str, ranks: Ranks, groups: Int64, pieces: Sequence[str], suffix: str = ""
+) -> list[Measurement]:
+    chance = Ranks.guess(groups)
     return [
         Measurement(
             "retrieval",
             ranking,
             direction,
-            "R@1",
-            retrieval_interval(ranks.recall(1), pieces),
-            n,
-            {"chance": chance_recall(n)},
-        ),
-        Measurement(
-            "retrieval",
-            ranking,
-            direction,
-            "MRR",
-            retrieval_interval(ranks.reciprocal(), pieces),
-            n,
-            {"chance": chance_mrr(n)},
-        ),
+            f"{metric}{suffix}",
+            retrieval_interval(values, pieces),
+            len(pieces),
+            {"chance": float(guessed.mean())},
+        )
+        for metric, values, guessed in (
+            ("R@1", ranks.recall(1), chance.recall(1)),
+            ("MRR", ranks.reciprocal(), chance.reciprocal()),
+        )
     ]

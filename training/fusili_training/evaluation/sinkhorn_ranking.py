@@ -1,4 +1,4 @@
-"""Ranking by the Sinkhorn score: all pairs, or a shortlist by pooled cosines put in a new order."""
+"""Scores by Sinkhorn to rank by: of all pairs, or of a shortlist by pooled cosines, put in a new order."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ import numpy as np
 import torch
 
 from fusili_mir.encoded import Float32
+from fusili_mir.geometry import Float64
 from fusili_mir.progress import progress_bar
 from fusili_training.denormals import flushed_denormals
-from fusili_training.evaluation.global_retrieval import Ranks, rank_matrix
 from fusili_training.evaluation.local_store import LocalStore, PaddedTokens
 from fusili_training.sinkhorn import fusili_score
 
-__all__ = ["rank_by_sinkhorn", "rerank_shortlists", "sinkhorn_scores"]
+__all__ = ["rerank_shortlists", "score_all_pairs", "sinkhorn_scores"]
 
 _BLOCK = 32  # images or recordings that are read at once
 
@@ -32,10 +32,8 @@ def sinkhorn_scores(patches: PaddedTokens, frames: PaddedTokens, scale: float) -
     return np.asarray(scores.numpy(), dtype=np.float32)
 
 
-def rank_by_sinkhorn(
-    patches: LocalStore, frames: LocalStore, scale: float, progress: bool = False
-) -> tuple[Ranks, Ranks]:
-    """Rank all pairs of n images and n recordings; takes time that grows with n squared.
+def score_all_pairs(patches: LocalStore, frames: LocalStore, scale: float, progress: bool = False) -> Float32:
+    """Score all pairs of n images and n recordings; takes time that grows with n squared.
 
     Parameters
     ----------
@@ -48,8 +46,8 @@ def rank_by_sinkhorn(
 
     Returns
     -------
-    tuple of Ranks
-        Image to audio, and audio to image.
+    np.ndarray [shape=(n, n)]
+        Image by recording.
     """
     blocks = [range(first, min(first + _BLOCK, len(patches))) for first in range(0, len(patches), _BLOCK)]
     scores = np.empty((len(patches), len(frames)), dtype=np.float32)
@@ -58,7 +56,7 @@ def rank_by_sinkhorn(
         for recordings in blocks:
             heard = frames.read_padded(recordings)
             scores[np.ix_(images, recordings)] = sinkhorn_scores(shown, heard, scale)
-    return rank_matrix(scores), rank_matrix(scores.T)
+    return scores
 
 
 def rerank_shortlists(
@@ -69,8 +67,8 @@ def rerank_shortlists(
     scale: float,
     n_shortlist: int,
     progress: bool = False,
-) -> tuple[Ranks, Ranks]:
-    """Rank by pooled cosines, then order the first `n_shortlist` by the Sinkhorn score.
+) -> tuple[Float64, Float64]:
+    """Score by pooled cosines, and the first `n_shortlist`, which stay the first, by Sinkhorn.
 
     Parameters
     ----------
@@ -86,8 +84,8 @@ def rerank_shortlists(
 
     Returns
     -------
-    tuple of Ranks
-        Image to audio, and audio to image. A partner that is not on the shortlist keeps its rank.
+    tuple of np.ndarray [shape=(n, n)]
+        Query by candidate: image to audio, and audio to image. Only their order in a row means something.
     """
 
     def image_scores(query: int, shortlist: Sequence[int]) -> Float32:
@@ -98,19 +96,17 @@ def rerank_shortlists(
         scores = sinkhorn_scores(patches.read_padded(shortlist), frames.read_padded([query]), scale)
         return np.asarray(scores[:, 0])
 
-    ranks = []
+    directions = []
     for queries, candidates, scores_of in (
         (images, recordings, image_scores),
         (recordings, images, recording_scores),
     ):
-        parts = []
+        rows = np.empty((len(queries), len(candidates)))
         for query in progress_bar(range(len(queries)), "re-ranking", shown=progress):
             cosines = candidates @ queries[query]
             shortlist = np.argsort(-cosines, kind="stable")[:n_shortlist]
-            place = np.flatnonzero(shortlist == query)
-            if len(place):
-                parts.append(rank_matrix(scores_of(query, shortlist.tolist())[None], place))
-            else:
-                parts.append(rank_matrix(cosines[None], np.array([query])))
-        ranks.append(Ranks.join(parts))
-    return ranks[0], ranks[1]
+            scores = scores_of(query, shortlist.tolist()).astype(np.float64)
+            rows[query] = cosines
+            rows[query, shortlist] = 1 + cosines.max() + scores - scores.min()
+        directions.append(rows)
+    return directions[0], directions[1]
