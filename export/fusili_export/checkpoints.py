@@ -98,6 +98,10 @@ def load_trained(
 def _load_ours(path: Path, heads: Heads | None, digest: str) -> TrainedModel:
     model, checkpoint = load_trained_model(path)
     recipe = checkpoint.recipe
+    if heads == "global" and recipe.model.pooling == "prototypes":
+        raise InputError(
+            f"{path} pools by prototypes and has no global heads for local features; export it with --heads auto"
+        )
     quality: dict[str, Any] = {}
     if checkpoint.progress.validation:
         quality["validation"] = dict(checkpoint.progress.validation)

@@ -95,6 +95,16 @@ def test_without_a_local_loss_patches_and_frames_go_through_the_global_heads(tmp
     assert load_trained(tmp_path / "best.pt", heads="local").heads == "local"
 
 
+def test_a_model_that_pools_by_prototypes_has_local_heads_only(tmp_path: Path) -> None:
+    path = tmp_path / "best.pt"
+    options = ModelOptions("small", TINY_SMALL, pooling="prototypes")
+    recipe = Recipe("tiny", model=options)
+    save_checkpoint(Checkpoint(recipe, Progress(), FusiliModel(options).state_dict()), path)
+    assert load_trained(path).heads == "local"
+    with pytest.raises(InputError, match="pools by prototypes and has no global heads"):
+        load_trained(path, heads="global")
+
+
 def test_checkpoints_of_the_released_code_are_recognised(tmp_path: Path) -> None:
     path = tmp_path / "epoch_19.pt"
     written = write_released(path)

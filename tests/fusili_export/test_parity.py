@@ -1,6 +1,7 @@
 """The comparison of graphs with checkpoints, and the defect that it is there to find."""
 
 import importlib.util
+import math
 from pathlib import Path
 from types import ModuleType
 
@@ -18,9 +19,12 @@ from fusili_export.parity import (
     run_reference,
 )
 from fusili_export.parity_inputs import ParityCase, audio_cases, image_cases
+from fusili_export.precision import quantise_graph
 from fusili_export.specs import audio_spec, image_spec
 from fusili_export.wrappers import TowerGraph
+from fusili_mir.bundle import TOWERS, ImageSpec, Tower
 from fusili_mir.errors import FusiliError
+from fusili_mir.sessions import open_session
 from fusili_training.backbones.published_encoders import import_htsat
 from fusili_training.model import FusiliModel, ModelOptions
 
@@ -33,6 +37,7 @@ TINY_CLIP_CLAP = {
     "audio_depths": (1, 1, 1, 1),
     "audio_heads": (1, 1, 2, 2),
 }
+TINY_SMALL = {"width": 32, "embedding_dim": 16, "stem_channels": (4, 8, 8)}
 
 
 def row(
@@ -74,6 +79,34 @@ def test_the_batch_constant_of_the_published_htsat_is_found(
     others = run_reference(tower, audio_cases(spec))
     with pytest.raises(FusiliError, match=r"the fp32 graph is not the checkpoint: (frames|audio_embedding)"):
         check_parity(compare_graph(graph, spec, others, "fp32"))
+
+
+@pytest.mark.parametrize("tower", TOWERS)
+def test_graphs_pool_by_prototypes_as_the_checkpoint_does(tower: Tower) -> None:
+    torch.manual_seed(0)
+    model = FusiliModel(ModelOptions("small", TINY_SMALL, pooling="prototypes")).eval()
+    assert model.pooling is not None
+    generator = torch.Generator().manual_seed(1)
+    features = torch.rand(2, 4, model.pooling.n_features, generator=generator)
+    model.pooling.follow(features[0], features[1])
+    graph_tower = TowerGraph(model, tower, "local")
+    spec = image_spec(model.image) if tower == "image" else audio_spec(model.audio)
+    cases = list(image_cases(spec) if isinstance(spec, ImageSpec) else audio_cases(spec))
+    graph = trace_graph(graph_tower, spec)
+    references = run_reference(graph_tower, cases)
+    check_parity(compare_graph(graph, spec, references, "fp32"))
+    check_parity(compare_graph(quantise_graph(graph), spec, references, "int8"))
+
+    padded = next(case.inputs for case in cases if case.kind.endswith("-padded"))[:1]
+    if isinstance(spec, ImageSpec):
+        cut = padded[:, :1, :, : padded.shape[3] // 2]
+    else:
+        cut = padded[:, : math.ceil(padded.shape[1] / 2 / spec.frame_samples) * spec.frame_samples]
+    session = open_session(graph, "cpu")
+    whole, alone = (
+        session.run(spec.input, np.ascontiguousarray(each), [spec.global_output])[0] for each in (padded, cut)
+    )
+    np.testing.assert_allclose(whole, alone, atol=1e-5)
 
 
 def test_batches_are_of_other_sizes_than_the_traced_one(clip_clap: FusiliModel) -> None:
