@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import argparse
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
-from fusili_mir.alignment import align_recording
+from fusili_mir.alignment import align_encoded
 from fusili_mir.bundle import load_bundle
 from fusili_mir.encoder import Encoder
 from fusili_mir.errors import FusiliError
@@ -50,7 +51,10 @@ def print_leads(arguments: argparse.Namespace) -> None:
     for piece, layout in zip(songs, choose_layouts(songs), strict=True):
         with open_piece(piece, layout, playing) as held_out:
             whole = held_out.under(TRAINED, "score")
-            notes = align_recording(whole.pages, whole.recording, encoder).notes
+            score = encoder.encode_pages(whole.pages)
+            # Without the envelope of the sound, times are those of the embeddings.
+            audio = replace(encoder.encode_recording(whole.recording), envelope=None)
+            notes = align_encoded(whole.pages, score, audio, encoder.bundle.manifest.scale).notes
             found_sec = dict(zip(notes["notated_id"].tolist(), notes["onset_sec"].tolist(), strict=True))
             lead_sec = [
                 head["onset_sec"] - found_sec[str(head["id"])]

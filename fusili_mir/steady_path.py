@@ -142,6 +142,8 @@ def _best_arrivals(
         # Row a, column b: from the frame a of this stop's to the frame b of the next one's.
         costs = np.lib.stride_tricks.sliding_window_view(cost, width)[::-1]
         totals = left[:, None] - costs
+        same = np.arange(later, width)  # a stop that is passed by has no onset
+        totals[same, same - later] -= onsets[earliest[number] + same]
         source = totals.argmax(axis=0)
         sources[number + 1] = source
         best = np.take_along_axis(totals, source[None], axis=0)[0]

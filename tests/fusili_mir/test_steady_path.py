@@ -40,9 +40,9 @@ def total(arrival: tuple[int, ...], stops: Int64, expected: Float64, nats: Float
     """What beginning stops in some frames is worth, term by term."""
     worth = 0.0
     for number, begin in enumerate(arrival):
-        worth += float(onset[begin])
         is_last = number + 1 == len(stops)
         end = len(onset) if is_last else arrival[number + 1]
+        worth += float(onset[begin]) if end > begin else 0.0
         worth += sum(max(float(nats[frame, stops[number]]), -2.0) for frame in range(begin, end))
         if not is_last:
             ratio = np.log((end - begin + 0.7) / (expected[number] + 0.7))
