@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import signal
 import tomllib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -35,6 +35,14 @@ WITH_NOTES = {"alignment.match", "notes.csv", "measures.csv", "performance.mid",
 WITHOUT_NOTES = {"alignment.json", "frames.csv", "labels.txt", "sonic-visualiser.csv", "similarity.png"}
 
 Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture(autouse=True)
+def ctrl_c_is_heard() -> Iterator[None]:
+    """Whoever started the tests in the background made Ctrl-C be ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 class Listener(Encoder):

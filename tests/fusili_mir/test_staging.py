@@ -3,12 +3,21 @@ from __future__ import annotations
 import signal
 import tempfile
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from fusili_mir.errors import InputError, OutputError
 from fusili_mir.staging import check_output_folder, interrupts_held, staged_folder
+
+
+@pytest.fixture(autouse=True)
+def ctrl_c_is_heard() -> Iterator[None]:
+    """Whoever started the tests in the background made Ctrl-C be ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 def names(folder: Path) -> list[str]:

@@ -84,13 +84,14 @@ def errors_of_segment(pair: EncodedPair, scale: float) -> OnsetErrors:
     page = np.zeros(len(heads), dtype=np.int64)
 
     def found_sec(frames: npt.NDArray[np.float32]) -> Float64:
+        audio = EncodedAudio(frames, pair.frame_grid, envelope=pair.envelope)
         similarity = CourseSimilarity(by_column, mask, frames, reading_course(axis))
-        places = find_places(similarity, scale, axis, np.zeros(len(frames), np.bool_))
+        places = find_places(similarity, scale, axis, audio.sound.is_silent)
         by_place = replace(similarity, course=places.course)
-        path = decode_path(by_place, pair.frame_grid.frame_sec, scale)
+        path = decode_path(by_place, pair.frame_grid.frame_sec, scale, sound=audio.sound)
         if path.is_filler.all():  # nothing sounds like the score, as may be with shuffled frames
             return np.full(len(heads), np.nan)
-        times = stop_times(path, by_place, pair.frame_grid)
+        times = stop_times(path, by_place, pair.frame_grid, pair.envelope)
         found = frames_of_places(path, places, times, similarity.course, axis, pair.frame_grid)
         moments = places.moments(times, similarity.course.columns, axis)
         return get_position_maps(found, moments).position_to_seconds(page, x, y)

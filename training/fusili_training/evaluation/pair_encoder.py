@@ -14,6 +14,7 @@ from fusili_mir.errors import FusiliError, InputError
 from fusili_mir.geometry import FrameGrid, PatchGrid
 from fusili_mir.recording import AudioSamples, RecordingWarning
 from fusili_mir.similarity import frame_similarity, unit_vectors
+from fusili_mir.sound_envelope import SoundEnvelope
 from fusili_training.data.shard_folder import Pair
 from fusili_training.truth import TruthArray
 
@@ -36,6 +37,8 @@ class EncodedPair:
         Global ones.
     patch_grid, frame_grid : PatchGrid, FrameGrid
     truth : TruthArray [shape=(notes,)]
+    envelope : SoundEnvelope, optional
+        Of the recording.
     """
 
     key: str
@@ -46,6 +49,7 @@ class EncodedPair:
     patch_grid: PatchGrid
     frame_grid: FrameGrid
     truth: TruthArray
+    envelope: SoundEnvelope | None = None
 
     @property
     def similarity(self) -> Float32:
@@ -139,4 +143,5 @@ def _encode_pair(encoder: Encoder, pair: Pair, image: _EncodedImage) -> EncodedP
         PatchGrid(spec.rows, cols, spec.patch_width_px, patch_height_px),
         audio.grid,
         pair.truth,
+        audio.envelope,
     )
