@@ -22,6 +22,7 @@ from fusili_mir.viterbi import Block, DecodedPath, PathCosts, best_path, best_sc
 __all__ = ["DecodingOptions", "RoughSearch", "path_costs", "played_columns"]
 
 _LEAST_STEP = 4.0  # stops a frame: a glissando goes faster than any tempo
+_FEW_STOPS = 8
 _DENSEST_HZ = 12.0  # notes after each other
 
 
@@ -65,8 +66,9 @@ class DecodingOptions:
             )
 
     def hub_weight_of(self, course: Course) -> np.float32:
-        """Return the weight for the stops of a course."""
-        return np.float32(self.column_hub_weight if course.of_columns else self.hub_weight)
+        """Return the weight for the stops of a course: less for few, each of which sounds for long."""
+        weight = self.column_hub_weight if course.of_columns else self.hub_weight
+        return np.float32(weight * len(course) / (len(course) + _FEW_STOPS))
 
 
 @dataclass(frozen=True)
