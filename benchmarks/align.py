@@ -24,10 +24,10 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.special import logsumexp
 
-from fusili_mir.course import reading_course
-from fusili_mir.decoding import decode_path
-from fusili_mir.score_axis import COLUMN_DTYPE, ScoreAxis
-from fusili_mir.similarity import CourseSimilarity, frame_similarity, unit_vectors
+from fusili_mir.decoding.course import reading_course
+from fusili_mir.decoding.similarity import CourseSimilarity, frame_similarity, unit_vectors
+from fusili_mir.decoding.warping_path import decode_path
+from fusili_mir.pages.score_axis import COLUMN_DTYPE
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
@@ -111,7 +111,7 @@ def decode_once(minutes: int) -> dict[str, float]:
     columns["x0"] = np.arange(n_columns) % COLUMNS_PER_SYSTEM
     columns["x1"] = columns["x0"] + 1
     mask = np.ones((n_columns, 1), bool)
-    similarity = TimedSimilarity(embeddings, mask, frames, reading_course(ScoreAxis(columns)))
+    similarity = TimedSimilarity(embeddings, mask, frames, reading_course(np.arange(len(columns))))
     start = time.process_time()
     path = decode_path(similarity, FRAME_SEC, scale=20.0)
     total = time.process_time() - start
@@ -129,11 +129,11 @@ def align_once(minutes: int, model: Path | None) -> dict[str, float]:
     from example_bundles import sine_recording, write_pitch_bundle
     from example_performances import PITCHES, perform, tune
 
-    from fusili_mir.alignment import align_recording
-    from fusili_mir.alignment_files import save_alignment
-    from fusili_mir.bundle import load_bundle
-    from fusili_mir.pages import render_pages
-    from fusili_mir.played import play_pages
+    from fusili_mir.alignment.aligning import align_recording
+    from fusili_mir.alignment.played import play_pages
+    from fusili_mir.model.bundle import load_bundle
+    from fusili_mir.output.alignment_files import save_alignment
+    from fusili_mir.pages.pages import render_pages
 
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)

@@ -14,9 +14,9 @@ import time
 from collections import defaultdict
 from pathlib import Path
 
-from fusili_mir.engraving import EngravingOptions, engrave
-from fusili_mir.raster import rasterise
-from fusili_mir.score_file import ScoreFile, read_score_file
+from fusili_mir.pages.engraving import EngravingOptions, engrave
+from fusili_mir.pages.raster import rasterise
+from fusili_mir.scores.score_file import ScoreFile, read_score_file
 
 RASTERISERS = ("skia", "resvg")
 

@@ -23,7 +23,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
 from example_bundles import NATURALS, melody_notes, sine_recording, write_pitch_bundle
 
-from fusili_mir.encoder import Encoder
+from fusili_mir.model.encoder import Encoder
 from fusili_training.data.shard_folder import Pair
 from fusili_training.evaluation.compared_pairs import compare_by_bundle
 from fusili_training.evaluation.local_task import grids_of, measure_local

@@ -26,10 +26,10 @@ from fusili_export.parity_inputs import audio_cases, image_cases
 from fusili_export.precision import quantise_graph
 from fusili_export.specs import audio_spec, image_spec
 from fusili_export.wrappers import TowerGraph
-from fusili_mir.bundle import AudioSpec, ImageSpec
-from fusili_mir.encoded import Float32
-from fusili_mir.sessions import open_session
-from fusili_training.model import FusiliModel, ModelOptions
+from fusili_mir.arrays import Float32
+from fusili_mir.model.bundle import AudioSpec, ImageSpec
+from fusili_mir.model.sessions import open_session
+from fusili_training.model.model import FusiliModel, ModelOptions
 
 CLIP_SEC = 10.0
 

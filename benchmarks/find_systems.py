@@ -20,14 +20,14 @@ from pathlib import Path
 
 import numpy as np
 
-from fusili_mir.boxes import BoxArray, GreyImage
-from fusili_mir.engraving import EngravingOptions, engrave
+from fusili_mir.arrays import GreyImage, Table
 from fusili_mir.errors import FusiliError
-from fusili_mir.raster import rasterise
-from fusili_mir.score_file import ScoreFile, read_score_file
-from fusili_mir.skew import Skew, deskew, estimate_skew
-from fusili_mir.systems import find_systems
-from fusili_training.degrade import Degradation
+from fusili_mir.pages.engraving import EngravingOptions, engrave
+from fusili_mir.pages.raster import rasterise
+from fusili_mir.pages.skew import Skew, deskew, estimate_skew
+from fusili_mir.pages.systems import find_systems
+from fusili_mir.scores.score_file import ScoreFile, read_score_file
+from fusili_training.rendering.degrade import Degradation
 
 FONTS = ("Leipzig", "Bravura", "Leland", "Petaluma", "Gootville")
 LAYOUTS = ("song", "piano", "voice", "song", "piano", "voice", "song", "piano", "voice", "quartet")
@@ -101,7 +101,7 @@ def main() -> None:
 
 def engraved_pages(
     corpus: Path, split: str, rng: np.random.Generator
-) -> Iterator[tuple[str, str, float, GreyImage, BoxArray]]:
+) -> Iterator[tuple[str, str, float, GreyImage, Table]]:
     """Yield layout, font, staff space in px, clean page and known systems, without end."""
     with (corpus / "manifest.csv").open() as manifest:
         pieces = [row for row in csv.DictReader(manifest) if row["format"] == "mxl" and row["split"] == split]
@@ -153,7 +153,7 @@ def keep_parts(score_file: ScoreFile, layout: str) -> ScoreFile:
     return replace(score_file, root=root)
 
 
-def move(boxes: BoxArray, degradation: Degradation, skew: Skew) -> BoxArray:
+def move(boxes: Table, degradation: Degradation, skew: Skew) -> Table:
     """Carry boxes from the clean page to the level page; what left the canvas is cut off."""
     moved = boxes.copy()
     for a, b in (("x0", "y0"), ("x1", "y1")):
@@ -163,7 +163,7 @@ def move(boxes: BoxArray, degradation: Degradation, skew: Skew) -> BoxArray:
     return moved
 
 
-def match(known: BoxArray, found: BoxArray) -> list[tuple[int, int]]:
+def match(known: Table, found: Table) -> list[tuple[int, int]]:
     """Pair known and found systems that overlap with an IoU of at least `MIN_IOU`.
 
     Boxes of either kind do not overlap each other, so that no box is in two pairs.

@@ -12,8 +12,8 @@ TREE is what `benchmarks/lilypond_pieces.py` writes: other pieces, the same pian
 Segments: SHARDS is rendered with `training/recipes/render/strips-held-out.toml`. Retrieval is among 400 of its
 segments, and among all.
 
-The piano's samples must be in a folder of FUSILI_SOUNDFONTS (see `fusili_training.soundfonts`). Look at the split
-valid as often as you like, and at test once.
+The piano's samples must be in a folder of FUSILI_SOUNDFONTS (see `fusili_training.sound.soundfonts`). Look at
+the split valid as often as you like, and at test once.
 """
 
 from __future__ import annotations
@@ -26,21 +26,20 @@ from functools import partial
 from pathlib import Path
 from typing import TypeAlias
 
-from fusili_mir.bundle import load_bundle
-from fusili_mir.errors import FusiliError
-from fusili_mir.score_file import read_score_file
-from fusili_training.corpus import CorpusPiece, list_corpus, select_pieces
-from fusili_training.evaluation.compared_pairs import compare_by_bundle
-from fusili_training.evaluation.held_out_onsets import (
+from fusili_benchmarks.held_out_onsets import (
     RememberingEncoder,
     ShiftResult,
     format_results,
     measure_images,
     measure_shifts,
 )
-from fusili_training.evaluation.held_out_pieces import Playing, choose_layouts, choose_pieces
-from fusili_training.evaluation.held_out_segments import ChosenPairs
-from fusili_training.evaluation.held_out_shifts import BASE, SHIFTS
+from fusili_benchmarks.held_out_pieces import Playing, choose_layouts, choose_pieces
+from fusili_benchmarks.held_out_shifts import BASE, SHIFTS
+from fusili_mir.errors import FusiliError
+from fusili_mir.model.bundle import load_bundle
+from fusili_mir.scores.score_file import read_score_file
+from fusili_training.evaluation.chosen_pairs import ChosenPairs
+from fusili_training.evaluation.compared_pairs import compare_by_bundle
 from fusili_training.evaluation.local_task import LocalResult, grids_of, measure_local
 from fusili_training.evaluation.matching_rules import EXACT
 from fusili_training.evaluation.msmd import MsmdTree
@@ -48,8 +47,9 @@ from fusili_training.evaluation.point_task import PointResult, measure_point
 from fusili_training.evaluation.retrieval_task import Ranking, RetrievalResult, measure_retrieval
 from fusili_training.evaluation.shard_dataset import ShardDataset
 from fusili_training.evaluation.whole_pieces import MsmdPieces
-from fusili_training.layouts import LAYOUTS
-from fusili_training.render_recipe import load_render_recipe
+from fusili_training.notation.layouts import LAYOUTS
+from fusili_training.rendering.corpus import CorpusPiece, list_corpus, select_pieces
+from fusili_training.rendering.render_recipe import load_render_recipe
 
 RECIPES = Path(__file__).parents[1] / "training" / "recipes" / "render"
 LICENCE = "CC0-1.0"

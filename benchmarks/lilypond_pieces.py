@@ -26,22 +26,22 @@ import numpy as np
 import resvg_py
 from PIL import Image
 
-from fusili_mir.boxes import GreyImage
-from fusili_mir.errors import FusiliError, InputError
-from fusili_mir.raster import TEXT_FAMILIES
-from fusili_training.corpus import CorpusPiece, list_corpus, select_pieces
-from fusili_training.evaluation.held_out_lilypond import (
+from fusili_benchmarks.held_out_lilypond import (
     LilypondPage,
     read_lilypond_score,
     read_svg_page,
 )
-from fusili_training.evaluation.held_out_tree import save_msmd_piece
-from fusili_training.expression import draw_expression, perform
+from fusili_benchmarks.held_out_tree import save_msmd_piece
+from fusili_mir.arrays import GreyImage
+from fusili_mir.errors import FusiliError, InputError
+from fusili_mir.pages.raster import TEXT_FAMILIES
 from fusili_training.random_streams import random_stream
-from fusili_training.render_recipe import RenderRecipe, load_render_recipe
-from fusili_training.sound_choice import open_bank
-from fusili_training.soundbank import SoundBank
-from fusili_training.synthesis import synthesise
+from fusili_training.rendering.corpus import CorpusPiece, list_corpus, select_pieces
+from fusili_training.rendering.render_recipe import RenderRecipe, load_render_recipe
+from fusili_training.rendering.sound_choice import open_bank
+from fusili_training.sound.expression import draw_expression, perform
+from fusili_training.sound.soundbank import SoundBank
+from fusili_training.sound.synthesis import synthesise
 
 RECIPE = Path(__file__).parents[1] / "training" / "recipes" / "render" / "strips-held-out.toml"
 HEADS = Path(__file__).with_name("lilypond_heads.ly")

@@ -15,9 +15,9 @@ from pathlib import Path
 
 import numpy as np
 
-from fusili_mir.engraving import EngravingOptions
-from fusili_mir.pages import render_pages
-from fusili_mir.score_file import read_score_file
+from fusili_mir.pages.engraving import EngravingOptions
+from fusili_mir.pages.pages import render_pages
+from fusili_mir.scores.score_file import read_score_file
 
 INK = 128
 

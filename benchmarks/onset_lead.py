@@ -15,14 +15,14 @@ from pathlib import Path
 
 import numpy as np
 
-from fusili_mir.alignment import align_encoded
-from fusili_mir.bundle import load_bundle
-from fusili_mir.encoder import Encoder
+from fusili_benchmarks.held_out_pieces import Playing, choose_layouts, choose_pieces, open_piece
+from fusili_benchmarks.held_out_shifts import Shift, SoundShift
+from fusili_mir.alignment.aligning import align_encoded
 from fusili_mir.errors import FusiliError
-from fusili_training.corpus import list_corpus, select_pieces
-from fusili_training.evaluation.held_out_pieces import Playing, choose_layouts, choose_pieces, open_piece
-from fusili_training.evaluation.held_out_shifts import Shift, SoundShift
-from fusili_training.render_recipe import load_render_recipe
+from fusili_mir.model.bundle import load_bundle
+from fusili_mir.model.encoder import Encoder
+from fusili_training.rendering.corpus import list_corpus, select_pieces
+from fusili_training.rendering.render_recipe import load_render_recipe
 
 RECIPE = Path(__file__).parents[1] / "training" / "recipes" / "render" / "strips.toml"
 TRAINED = Shift("timbres of training", sound=SoundShift(trained_timbre=True))

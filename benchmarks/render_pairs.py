@@ -20,11 +20,11 @@ from pathlib import Path
 
 import torch
 
-from fusili_training.corpus import list_corpus, select_pieces
 from fusili_training.data import Augmentation, BatchOptions, PairLoader, ShardFolder
-from fusili_training.render import render_corpus
-from fusili_training.render_recipe import MutationOptions, RenderRecipe, SegmentOptions
-from fusili_training.sound_choice import bake_banks
+from fusili_training.rendering.corpus import list_corpus, select_pieces
+from fusili_training.rendering.render import render_corpus
+from fusili_training.rendering.render_recipe import MutationOptions, RenderRecipe, SegmentOptions
+from fusili_training.rendering.sound_choice import bake_banks
 
 RECIPES = {
     "strips": RenderRecipe(),

@@ -21,7 +21,7 @@ from torch import Tensor
 from torch.nn import functional
 from torch.utils.checkpoint import checkpoint
 
-from fusili_training.sinkhorn import fusili_score
+from fusili_training.losses.sinkhorn import fusili_score
 
 N_PATCHES, WIDTH, N_ITERATIONS, CHUNK_PAIRS = 50, 512, 20, 64
 

@@ -25,20 +25,20 @@ from pathlib import Path
 
 import torch
 
-from fusili_export.checkpoints import load_trained
-from fusili_export.exporting import export_bundle
-from fusili_mir.bundle import Bundle, load_bundle
-from fusili_mir.encoder import Encoder
-from fusili_mir.errors import FusiliError, InputError
-from fusili_training.checkpoint import load_checkpoint
-from fusili_training.evaluation.experiment_table import (
+from fusili_benchmarks.experiment_table import (
     ExperimentRow,
     format_experiment,
     measure_run,
     training_of,
 )
-from fusili_training.evaluation.kept_pairs import KeptPairs
+from fusili_benchmarks.kept_pairs import KeptPairs
+from fusili_export.checkpoints import load_trained
+from fusili_export.exporting import export_bundle
+from fusili_mir.errors import FusiliError, InputError
+from fusili_mir.model.bundle import Bundle, load_bundle
+from fusili_mir.model.encoder import Encoder
 from fusili_training.evaluation.tables import format_report
+from fusili_training.loop.checkpoint import load_checkpoint
 
 ROWS = {
     "small-global": "global only, alpha 0",

@@ -15,15 +15,15 @@ from pathlib import Path
 import numpy as np
 import partitura as pt
 
-from fusili_mir.score_file import read_score_file
-from fusili_training.augment_audio import AudioAugmentation, augment_audio
-from fusili_training.baking import cached_soundbank
-from fusili_training.expression import Expression, draw_expression, perform
-from fusili_training.mutations import mutate
-from fusili_training.notes import read_score_notes
-from fusili_training.soundfonts import find_soundfonts
-from fusili_training.synthesis import synthesise
-from fusili_training.tempo import read_tempo_map
+from fusili_mir.scores.score_file import read_score_file
+from fusili_training.notation.mutations import mutate
+from fusili_training.sound.augment_audio import AudioAugmentation, augment_audio
+from fusili_training.sound.baking import cached_soundbank
+from fusili_training.sound.expression import Expression, draw_expression, perform
+from fusili_training.sound.notes import read_score_notes
+from fusili_training.sound.soundfonts import find_soundfonts
+from fusili_training.sound.synthesis import synthesise
+from fusili_training.sound.tempo import read_tempo_map
 
 CLIP_SEC = 10.0
 LIMITS = Expression(

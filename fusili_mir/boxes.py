@@ -10,23 +10,17 @@ from 0; systems and measures run on over the whole piece in reading order, stave
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 __all__ = [
     "MEASURE_DTYPE",
     "NOTE_DTYPE",
     "STAFF_DTYPE",
     "SYSTEM_DTYPE",
-    "BoxArray",
-    "GreyImage",
 ]
 
-BoxArray: TypeAlias = npt.NDArray[np.void]
-GreyImage: TypeAlias = npt.NDArray[np.uint8]
-"""A page: uint8 [shape=(height, width)], 0 is ink and 255 is paper."""
 
 _BOX: list[tuple[str, Any]] = [("x0", "f4"), ("y0", "f4"), ("x1", "f4"), ("y1", "f4")]
 

@@ -7,17 +7,14 @@ maps take scalars or arrays and are exact inverses of each other: the centre of 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
+from fusili_mir.arrays import Float64, Int64
 from fusili_mir.errors import InputError
 
-__all__ = ["Float64", "FrameGrid", "Int64", "PatchGrid"]
-
-Float64: TypeAlias = npt.NDArray[np.float64]
-Int64: TypeAlias = npt.NDArray[np.int64]
+__all__ = ["FrameGrid", "PatchGrid"]
 
 
 @dataclass(frozen=True)

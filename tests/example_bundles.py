@@ -17,7 +17,8 @@ import numpy.typing as npt
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-from fusili_mir.bundle import AudioSpec, Bundle, ImageSpec, Manifest, load_bundle, save_bundle
+from fusili_mir.arrays import Bool, Float32
+from fusili_mir.model.bundle import AudioSpec, Bundle, ImageSpec, Manifest, load_bundle, save_bundle
 
 __all__ = [
     "NATURALS",
@@ -29,7 +30,6 @@ __all__ = [
     "write_pitch_bundle",
 ]
 
-Float32 = npt.NDArray[np.float32]
 
 NATURALS = tuple(f"{step}{octave}" for octave in (3, 4, 5, 6) for step in "CDEFGAB")[5:22]
 """A3 to C6: the axes of the embedding, from 0; B4, the middle line of a staff, is 8."""
@@ -313,5 +313,5 @@ def _hollow_head() -> Float32:
     return rim - 0.9 * _mean_over((distance > 1.29) & (distance < 1.75)) - 0.75 * _mean_over(hole)
 
 
-def _mean_over(where: npt.NDArray[np.bool_]) -> Float32:
+def _mean_over(where: Bool) -> Float32:
     return (where / where.sum()).astype(np.float32)

@@ -10,20 +10,20 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 import partitura as pt
 import soundfile
 from example_bundles import sine_recording
 from example_performances import perform, record, tune
 from PIL import Image
 
-from fusili_mir.engraving import EngravingOptions
-from fusili_mir.pages import Pages, render_pages
-from fusili_mir.played import play_pages
+from fusili_mir.alignment.played import play_pages
+from fusili_mir.arrays import Float32, Float64
+from fusili_mir.pages.engraving import EngravingOptions
+from fusili_mir.pages.pages import Pages, render_pages
 from fusili_training.data.shard_folder import Pair
-from fusili_training.pair_segments import Sample
-from fusili_training.render_recipe import RenderRecipe
-from fusili_training.shards import shard_name, sidecar_of, write_json, write_shard
+from fusili_training.rendering.pair_segments import Sample
+from fusili_training.rendering.render_recipe import RenderRecipe
+from fusili_training.rendering.shards import shard_name, sidecar_of, write_json, write_shard
 from fusili_training.truth import truth_to_json
 
 SAMPLE_RATE_HZ = 16_000
@@ -56,9 +56,7 @@ def write_mung(file: Path, objects: Iterable[MungObject]) -> None:
     file.write_text(f"<CropObjectList><CropObjects>{''.join(items)}</CropObjects></CropObjectList>")
 
 
-def write_performance(
-    folder: Path, name: str, events: npt.NDArray[np.float64], samples: npt.NDArray[np.float32] | None
-) -> None:
+def write_performance(folder: Path, name: str, events: Float64, samples: Float32 | None) -> None:
     """Write a performance of MSMD: onset s, pitch, duration s, track, channel; and a recording, if given."""
     (folder / name / "features").mkdir(parents=True)
     np.save(folder / name / "features" / f"{name}_notes.npy", events)

@@ -10,15 +10,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import soundfile
 import torch
 from PIL import Image
 
+from fusili_mir.arrays import Float32
 from fusili_training.data import Batch
-from fusili_training.pair_segments import Sample
-from fusili_training.render_recipe import RenderRecipe
-from fusili_training.shards import shard_name, sidecar_of, write_json, write_shard
+from fusili_training.rendering.pair_segments import Sample
+from fusili_training.rendering.render_recipe import RenderRecipe
+from fusili_training.rendering.shards import shard_name, sidecar_of, write_json, write_shard
 from fusili_training.truth import TRUTH_DTYPE, TruthArray, truth_to_json
 
 SAMPLE_RATE_HZ = 16_000
@@ -41,8 +41,8 @@ class Melody:
     """A pair and its truth."""
 
     key: str
-    image: npt.NDArray[np.float32]  # (1, STRIP_PX, width), 0 is ink
-    waveform: npt.NDArray[np.float32]
+    image: Float32  # (1, STRIP_PX, width), 0 is ink
+    waveform: Float32
     truth: TruthArray
 
 

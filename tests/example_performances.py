@@ -9,9 +9,9 @@ import numpy.typing as npt
 from example_bundles import sine_recording
 from example_scores import measure, note, score
 
-from fusili_mir.played import PlayedScore
-from fusili_mir.recording import AudioSamples
-from fusili_mir.score_axis import COLUMN_DTYPE, ScoreAxis
+from fusili_mir.alignment.played import PlayedScore
+from fusili_mir.audio.recording import AudioSamples
+from fusili_mir.pages.score_axis import COLUMN_DTYPE, ScoreAxis
 
 FRAME_SEC = 0.04  # of the pitch bundle
 

@@ -8,10 +8,10 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from fusili_mir.errors import InputError
-from fusili_training.checkpoint import load_trained_model
-from fusili_training.model import FusiliModel, Heads, ModelOptions
-from fusili_training.recipe import Recipe
-from fusili_training.weights import (
+from fusili_training.loop.checkpoint import load_trained_model
+from fusili_training.loop.recipe import Recipe
+from fusili_training.model.model import FusiliModel, Heads, ModelOptions
+from fusili_training.model.weights import (
     RELEASED_KEYS,
     is_released_checkpoint,
     load_released_checkpoint,

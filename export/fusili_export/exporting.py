@@ -23,8 +23,8 @@ from fusili_export.precision import quantise_graph
 from fusili_export.specs import audio_spec, image_spec
 from fusili_export.wrappers import TowerGraph
 from fusili_mir import __version__
-from fusili_mir.bundle import TOWERS, AudioSpec, ImageSpec, Manifest, Tower, save_bundle
 from fusili_mir.errors import InputError
+from fusili_mir.model.bundle import TOWERS, AudioSpec, ImageSpec, Manifest, Tower, save_bundle
 
 __all__ = ["Provenance", "export_bundle", "read_training_data"]
 
@@ -40,7 +40,7 @@ class Provenance:
     licence : str
         Of the weights.
     lead_sec : float
-        How early frames turn to a note that begins; see `fusili_mir.manifest.AudioSpec`.
+        How early frames turn to a note that begins; see `fusili_mir.model.manifest.AudioSpec`.
     training_data, quality : dict
         On what it was trained, and what was measured on which data.
     """

@@ -11,8 +11,8 @@ from onnxscript import optimizer
 from torch import Tensor
 
 from fusili_export.wrappers import TowerGraph
-from fusili_mir.bundle import AudioSpec, ImageSpec
 from fusili_mir.errors import FusiliError
+from fusili_mir.model.bundle import AudioSpec, ImageSpec
 
 __all__ = ["DEFAULT_OPSET", "SCOPES", "trace_graph"]
 

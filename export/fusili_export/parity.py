@@ -15,10 +15,10 @@ import torch
 
 from fusili_export.parity_inputs import ParityCase
 from fusili_export.wrappers import TowerGraph
-from fusili_mir.bundle import AudioSpec, ImageSpec
-from fusili_mir.encoded import Float32
+from fusili_mir.arrays import Float32
 from fusili_mir.errors import FusiliError
-from fusili_mir.sessions import open_session
+from fusili_mir.model.bundle import AudioSpec, ImageSpec
+from fusili_mir.model.sessions import open_session
 
 __all__ = [
     "MAX_DIFFERENCE",

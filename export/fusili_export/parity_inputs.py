@@ -10,14 +10,14 @@ from pathlib import Path
 import numpy as np
 
 import fusili_mir
-from fusili_mir.bundle import AudioSpec, ImageSpec
-from fusili_mir.encoded import Float32
-from fusili_mir.pages import open_pages
-from fusili_mir.score_segments import cut_image, segment_pages
+from fusili_mir.arrays import Float32
+from fusili_mir.model.bundle import AudioSpec, ImageSpec
+from fusili_mir.model.score_segments import cut_image, segment_pages
+from fusili_mir.pages.pages import open_pages
 
 __all__ = ["ParityCase", "audio_cases", "image_cases"]
 
-_EXAMPLE_SCORE = Path(fusili_mir.__file__).parent / "examples" / "hensel_bitte.mxl"
+_EXAMPLE_SCORE = Path(fusili_mir.__file__).parent / "demo" / "files" / "hensel_bitte.mxl"
 _NOISE_BATCHES = (1, 3, 8)
 _CHORDS = ((60, 64, 67), (57, 60, 65), (59, 62, 67), (48, 64, 72))  # MIDI pitches
 _CHORD_SEC = 0.6

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fusili_export.receptive_field import context_sec
-from fusili_mir.bundle import AudioSpec, ImageSpec
+from fusili_mir.model.bundle import AudioSpec, ImageSpec
 from fusili_training.backbones import AudioTower, ImageTower
 
 __all__ = ["audio_spec", "image_spec"]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from torch import Tensor, nn
 
-from fusili_mir.bundle import Tower
-from fusili_training.model import FusiliModel, Heads
+from fusili_mir.model.bundle import Tower
+from fusili_training.model.model import FusiliModel, Heads
 
 __all__ = ["TowerGraph"]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import partitura as pt
 
+from fusili_mir.alignment.performance import NoteAlignment, anchors_from_alignment
 from fusili_mir.errors import InputError, MissingExtraError
-from fusili_mir.performance import NoteAlignment, anchors_from_alignment
 
 __all__ = ["match_performance"]
 

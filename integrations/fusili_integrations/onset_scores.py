@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import partitura as pt
 
+from fusili_mir.alignment.performance import NoteAlignment
 from fusili_mir.errors import InputError, MissingExtraError
-from fusili_mir.performance import NoteAlignment
 
 __all__ = ["TOLERANCES_MS", "OnsetScores", "reference_onsets", "score_onsets"]
 

@@ -9,8 +9,8 @@ import numpy.typing as npt
 import partitura as pt
 from PIL import Image, ImageDraw, ImageFont
 
+from fusili_mir.alignment.performance import NoteAlignment, anchors_from_alignment
 from fusili_mir.errors import InputError
-from fusili_mir.performance import NoteAlignment, anchors_from_alignment
 
 __all__ = ["TEMPO_DTYPE", "draw_tempo_curve", "tempo_curve"]
 

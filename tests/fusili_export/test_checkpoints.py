@@ -10,10 +10,10 @@ import torch
 from fusili_export.checkpoints import load_trained
 from fusili_export.wrappers import TowerGraph
 from fusili_mir.errors import InputError
-from fusili_training.checkpoint import Checkpoint, Progress, save_checkpoint
-from fusili_training.model import FusiliModel, ModelOptions
-from fusili_training.recipe import DataOptions, LossOptions, Recipe, WeightsOptions
-from fusili_training.weights import RELEASED_KEYS
+from fusili_training.loop.checkpoint import Checkpoint, Progress, save_checkpoint
+from fusili_training.loop.recipe import DataOptions, LossOptions, Recipe, WeightsOptions
+from fusili_training.model.model import FusiliModel, ModelOptions
+from fusili_training.model.weights import RELEASED_KEYS
 
 TINY_SMALL = {"width": 16, "embedding_dim": 8, "stem_channels": (4, 4, 4), "audio_dilations": (1,)}
 TINY_CLIP_CLAP = {

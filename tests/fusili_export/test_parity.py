@@ -22,11 +22,11 @@ from fusili_export.parity_inputs import ParityCase, audio_cases, image_cases
 from fusili_export.precision import quantise_graph
 from fusili_export.specs import audio_spec, image_spec
 from fusili_export.wrappers import TowerGraph
-from fusili_mir.bundle import TOWERS, ImageSpec, Tower
 from fusili_mir.errors import FusiliError
-from fusili_mir.sessions import open_session
+from fusili_mir.model.bundle import TOWERS, ImageSpec, Tower
+from fusili_mir.model.sessions import open_session
 from fusili_training.backbones.published_encoders import import_htsat
-from fusili_training.model import FusiliModel, ModelOptions
+from fusili_training.model.model import FusiliModel, ModelOptions
 
 TINY_CLIP_CLAP = {
     "embedding_dim": 16,

@@ -15,9 +15,9 @@ from example_bundles import write_pitch_bundle
 from example_performances import PITCHES, perform, record, tune
 from PIL import Image
 
-from fusili_mir.pages import render_pages
-from fusili_mir.performance import note_alignment, performance_from_notes
-from fusili_mir.played import play_pages
+from fusili_mir.alignment.performance import note_alignment, performance_from_notes
+from fusili_mir.alignment.played import play_pages
+from fusili_mir.pages.pages import render_pages
 
 EXAMPLES = Path(__file__).parents[2] / "integrations" / "examples"
 BEAT_SEC = 0.48

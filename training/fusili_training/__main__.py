@@ -2,7 +2,7 @@
 
 import sys
 
-from fusili_mir.cli import main
+from fusili_mir.cli.main import main
 
 if __name__ == "__main__":
     main(["train", *sys.argv[1:]])

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from fusili_mir.errors import InputError
-from fusili_training.augment_audio import AudioAugmentation, augment_audio
 from fusili_training.data.shard_folder import Pair
-from fusili_training.degrade import Degradation
+from fusili_training.rendering.degrade import Degradation
+from fusili_training.sound.augment_audio import AudioAugmentation, augment_audio
 
 __all__ = ["Augmentation", "augment"]
 

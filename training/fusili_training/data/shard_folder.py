@@ -15,11 +15,10 @@ from typing import Any
 
 import fsspec
 import numpy as np
-import numpy.typing as npt
 import soundfile
 from PIL import Image
 
-from fusili_mir.boxes import GreyImage
+from fusili_mir.arrays import Float32, GreyImage
 from fusili_mir.errors import InputError
 from fusili_training.truth import TruthArray, truth_from_json
 
@@ -77,7 +76,7 @@ class Pair:
     key: str
     mutant_of: str | None
     image: GreyImage
-    waveform: npt.NDArray[np.float32]
+    waveform: Float32
     truth: TruthArray
     strip_height_px: int
     sample_rate_hz: int
@@ -89,7 +88,7 @@ class ShardFolder:
     Parameters
     ----------
     url : str or Path
-        The folder that `fusili_training.render.render_corpus` wrote, local or any url of fsspec.
+        The folder that `fusili_training.rendering.render.render_corpus` wrote, local or any url of fsspec.
     split : str
     layout : str
         Only pairs that show this layout; "": all.

@@ -6,13 +6,13 @@ import math
 
 import numpy as np
 
-from fusili_mir.geometry import Float64, PatchGrid
-from fusili_mir.similarity import Float32
+from fusili_mir.arrays import Float32, Float64
+from fusili_mir.geometry import PatchGrid
 from fusili_training.evaluation.local import LocalCounts
 from fusili_training.evaluation.matching_rules import EXACT, MatchingRule
 from fusili_training.evaluation.scoring_grid import ScoringGrid
+from fusili_training.model.targets import sounding_patches
 from fusili_training.random_streams import random_stream
-from fusili_training.targets import sounding_patches
 from fusili_training.truth import TruthArray
 
 __all__ = [

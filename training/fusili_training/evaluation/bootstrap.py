@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from fusili_mir.arrays import Float64, Int64
 from fusili_mir.errors import InputError
-from fusili_mir.geometry import Float64, Int64
 
 __all__ = ["Interval", "bootstrap", "ratio_interval", "weighted_median"]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from fusili_mir.encoder import Encoder
+from fusili_mir.arrays import Float32
 from fusili_mir.geometry import FrameGrid, PatchGrid
-from fusili_mir.similarity import Float32
+from fusili_mir.model.encoder import Encoder
 from fusili_training.data.shard_folder import Pair
 from fusili_training.evaluation.matrices import MatrixFiles
 from fusili_training.evaluation.pair_encoder import encode_pairs

@@ -8,10 +8,10 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, get_args
 
-from fusili_mir.encoder import Encoder
 from fusili_mir.errors import InputError
+from fusili_mir.model.encoder import Encoder
+from fusili_training.evaluation.chosen_pairs import ChosenPairs
 from fusili_training.evaluation.compared_pairs import MatrixGrid, compare_by_bundle, compare_by_matrices
-from fusili_training.evaluation.held_out_segments import ChosenPairs
 from fusili_training.evaluation.local_task import OWN_GRID, LocalResult, grids_of, measure_local
 from fusili_training.evaluation.matching_rules import EXACT, POINT, MatchingRule
 from fusili_training.evaluation.matrices import MatrixFiles

@@ -16,9 +16,8 @@ from functools import lru_cache
 
 import numpy as np
 
-from fusili_mir.encoded import Float32
+from fusili_mir.arrays import Float32, Float64, Int64
 from fusili_mir.errors import InputError
-from fusili_mir.geometry import Float64, Int64
 from fusili_training.evaluation.bootstrap import Interval, ratio_interval
 
 __all__ = ["Ranks", "rank_by_product", "rank_matrix", "retrieval_interval"]

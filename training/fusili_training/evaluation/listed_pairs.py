@@ -13,10 +13,10 @@ from pathlib import Path
 
 import numpy as np
 
-from fusili_mir.bundle import ImageSpec
+from fusili_mir.audio.recording import AudioFile
 from fusili_mir.errors import InputError
-from fusili_mir.page_sources import ImagePage
-from fusili_mir.recording import AudioFile
+from fusili_mir.model.bundle import ImageSpec
+from fusili_mir.pages.page_sources import ImagePage
 from fusili_training.data.shard_folder import Pair
 from fusili_training.evaluation.pair_encoder import PROTOCOL_SEC
 from fusili_training.evaluation.recordings import Sound, read_sound

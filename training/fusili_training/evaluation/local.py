@@ -14,19 +14,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from fusili_mir.arrays import Bool, Float32, Float64
 from fusili_mir.errors import InputError
-from fusili_mir.similarity import Float32
 from fusili_training.evaluation.bootstrap import Interval, ratio_interval
 from fusili_training.evaluation.matching_rules import EXACT, MatchingRule
 from fusili_training.evaluation.scoring_grid import ScoringGrid
-from fusili_training.targets import sounding_patches
+from fusili_training.model.targets import sounding_patches
 from fusili_training.truth import TruthArray
 
 __all__ = ["LocalCounts", "column_cross_entropy", "local_perplexity", "local_top1", "score_local"]
-
-Bool = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -93,7 +90,7 @@ def score_local(
     return LocalCounts(n_frames, int(hits.sum()), int(known.sum()), float(entropies[known].sum()))
 
 
-def column_cross_entropy(logits: npt.NDArray[np.float32], right: Bool) -> npt.NDArray[np.float64]:
+def column_cross_entropy(logits: Float32, right: Bool) -> Float64:
     """Return the cross-entropy of each frame's softmax over patches.
 
     Parameters

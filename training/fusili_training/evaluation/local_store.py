@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from types import TracebackType
 
 import numpy as np
-import numpy.typing as npt
 
-from fusili_mir.encoded import Float32
+from fusili_mir.arrays import Bool, Float32
 
 __all__ = ["LocalStore", "PaddedTokens"]
 
@@ -20,7 +19,7 @@ class PaddedTokens:
     """Embeddings of some segments [shape=(B, L, d)], and which of them are no padding [shape=(B, L)]."""
 
     tokens: Float32
-    mask: npt.NDArray[np.bool_]
+    mask: Bool
 
 
 class LocalStore:

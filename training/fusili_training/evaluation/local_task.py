@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from fusili_mir.bundle import ImageSpec
 from fusili_mir.errors import InputError
 from fusili_mir.geometry import FrameGrid, PatchGrid
+from fusili_mir.model.bundle import ImageSpec
 from fusili_mir.progress import progress_bar
 from fusili_training.data.shard_folder import Pair
 from fusili_training.evaluation.baselines import chance_local, shuffled_frames, straight_line
@@ -17,7 +17,7 @@ from fusili_training.evaluation.matching_rules import EXACT, MatchingRule
 from fusili_training.evaluation.report import Measurement
 from fusili_training.evaluation.scoring_grid import PAPER_COLUMNS, ScoringGrid
 from fusili_training.evaluation.sources import PairSource
-from fusili_training.targets import sounding_patches
+from fusili_training.model.targets import sounding_patches
 
 __all__ = ["OWN_GRID", "PAPER_GRID", "Grids", "LocalResult", "grids_of", "measure_local"]
 

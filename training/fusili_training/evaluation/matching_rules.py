@@ -9,14 +9,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from fusili_mir.arrays import Bool
 from fusili_mir.errors import InputError
 from fusili_mir.geometry import PatchGrid
 
 __all__ = ["EXACT", "POINT", "SEQ2SEQ", "SEQ2SEQ_POINT", "MatchingRule"]
-
-Bool = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True)

@@ -13,9 +13,8 @@ from pathlib import Path
 
 import numpy as np
 
+from fusili_mir.arrays import Float32, Float64
 from fusili_mir.errors import InputError
-from fusili_mir.geometry import Float64
-from fusili_mir.similarity import Float32
 
 __all__ = ["ATTENTION_LAYERS", "MatrixFiles", "average_attention", "parse_grid", "read_matrix"]
 

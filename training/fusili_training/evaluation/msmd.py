@@ -13,14 +13,14 @@ from pathlib import Path
 
 import numpy as np
 
-from fusili_mir.boxes import SYSTEM_DTYPE, BoxArray, GreyImage
-from fusili_mir.bundle import ImageSpec
+from fusili_mir.arrays import Float64, GreyImage, Table
+from fusili_mir.audio.recording import AudioFile
+from fusili_mir.boxes import SYSTEM_DTYPE
 from fusili_mir.errors import InputError
-from fusili_mir.geometry import Float64
-from fusili_mir.page_sources import ImagePage
-from fusili_mir.recording import AudioFile
-from fusili_mir.segments import Box, cut_segment
-from fusili_mir.staves import find_staves
+from fusili_mir.model.bundle import ImageSpec
+from fusili_mir.pages.page_sources import ImagePage
+from fusili_mir.pages.segments import Box, cut_segment
+from fusili_mir.pages.staves import find_staves
 from fusili_training.data.shard_folder import Pair
 from fusili_training.evaluation.mung import MungHead, read_mung
 from fusili_training.evaluation.pair_encoder import PROTOCOL_SEC
@@ -149,7 +149,7 @@ class MsmdTree:
         return as_written[0] if as_written else _only_folder(folder)
 
     def _pair(
-        self, key: str, image: GreyImage, staves: BoxArray, box: Box, heads: TruthArray, sound: Sound
+        self, key: str, image: GreyImage, staves: Table, box: Box, heads: TruthArray, sound: Sound
     ) -> Pair | str:
         """Return the pair of a system with its staves, or why there is none."""
         if not len(heads):
@@ -225,7 +225,7 @@ def _played_heads(heads: list[MungHead], performance: str, notes: Float64) -> Tr
     return np.array(rows, dtype=TRUTH_DTYPE)
 
 
-def _staves_in(staves: BoxArray, box: Box) -> BoxArray:
+def _staves_in(staves: Table, box: Box) -> Table:
     """Return the staves of one system: their middles lie in its box."""
     middle = (staves["y0"] + staves["y1"]) / 2
     inside = staves[(middle >= box.y0) & (middle < box.y1)]
@@ -233,7 +233,7 @@ def _staves_in(staves: BoxArray, box: Box) -> BoxArray:
     return np.asarray(inside)
 
 
-def _system(box: Box, staves: BoxArray) -> BoxArray:
+def _system(box: Box, staves: Table) -> Table:
     system = np.zeros(1, SYSTEM_DTYPE)
     system["n_staves"] = len(staves)
     system["x0"], system["x1"] = box.x0, box.x1

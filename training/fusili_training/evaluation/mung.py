@@ -9,7 +9,7 @@ from pathlib import Path
 from lxml import etree
 
 from fusili_mir.errors import InputError
-from fusili_mir.segments import Box
+from fusili_mir.pages.segments import Box
 
 __all__ = ["MungHead", "MungPage", "read_mung"]
 

@@ -8,24 +8,20 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from fusili_mir.alignment import Alignment, AlignmentWarning, align_encoded
-from fusili_mir.course import reading_course
-from fusili_mir.decoding import decode_path
-from fusili_mir.encoded import EncodedAudio, EncodedScore
-from fusili_mir.encoder import Encoder
+from fusili_mir.alignment.aligning import Alignment, AlignmentWarning, align_encoded
+from fusili_mir.alignment.place_decoding import decode_places
+from fusili_mir.alignment.position_maps import get_position_maps
+from fusili_mir.arrays import Float32, Float64, Int64
 from fusili_mir.errors import InputError
-from fusili_mir.frame_places import frames_of_places
-from fusili_mir.geometry import Float64, FrameGrid, Int64
-from fusili_mir.note_places import find_places
-from fusili_mir.note_times import stop_times
-from fusili_mir.position_maps import get_position_maps
-from fusili_mir.score_axis import COLUMN_DTYPE, ScoreAxis
-from fusili_mir.similarity import CourseSimilarity
+from fusili_mir.geometry import FrameGrid
+from fusili_mir.model.encoded import EncodedAudio, EncodedScore
+from fusili_mir.model.encoder import Encoder
+from fusili_mir.pages.score_axis import COLUMN_DTYPE, ScoreAxis
 from fusili_training.evaluation.bootstrap import Interval, bootstrap, ratio_interval, weighted_median
 from fusili_training.evaluation.pair_encoder import EncodedPair
 from fusili_training.evaluation.whole_pieces import WholePiece
@@ -77,24 +73,20 @@ def errors_of_segment(pair: EncodedPair, scale: float) -> OnsetErrors:
     columns["y1"] = grid.height_px
     axis = ScoreAxis(columns)
     by_column = pair.patches.reshape(grid.rows, grid.cols, -1).swapaxes(0, 1)  # (C, R, d)
-    mask = np.ones(by_column.shape[:2], dtype=bool)
     heads = pair.truth[pair.truth["struck"]]
     x = (heads["x0"].astype(np.float64) + heads["x1"]) / 2
     y = np.full(len(heads), grid.height_px / 2)
     page = np.zeros(len(heads), dtype=np.int64)
 
-    def found_sec(frames: npt.NDArray[np.float32]) -> Float64:
+    score = EncodedScore(axis, by_column, np.ones(by_column.shape[:2], dtype=bool))
+
+    def found_sec(frames: Float32) -> Float64:
         audio = EncodedAudio(frames, pair.frame_grid, envelope=pair.envelope)
-        similarity = CourseSimilarity(by_column, mask, frames, reading_course(axis))
-        places = find_places(similarity, scale, axis, audio.sound.is_silent)
-        by_place = replace(similarity, course=places.course)
-        path = decode_path(by_place, pair.frame_grid.frame_sec, scale, sound=audio.sound)
-        if path.is_filler.all():  # nothing sounds like the score, as may be with shuffled frames
+        try:
+            found = decode_places(score, audio, scale, np.arange(grid.cols))
+        except InputError:  # nothing sounds like the score, as may be with shuffled frames
             return np.full(len(heads), np.nan)
-        times = stop_times(path, by_place, pair.frame_grid, pair.envelope)
-        found = frames_of_places(path, places, times, similarity.course, axis, pair.frame_grid)
-        moments = places.moments(times, similarity.course.columns, axis)
-        return get_position_maps(found, moments).position_to_seconds(page, x, y)
+        return get_position_maps(found.frames, found.moments).position_to_seconds(page, x, y)
 
     true_sec = heads["onset_sec"]
     order = random_stream(0, "onsets", pair.key).permutation(len(pair.frames))

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fusili_mir.encoded import Float32
-from fusili_mir.encoder import Encoder
+from fusili_mir.arrays import Float32
+from fusili_mir.audio.recording import AudioSamples, RecordingWarning
+from fusili_mir.audio.sound_envelope import SoundEnvelope
+from fusili_mir.decoding.similarity import frame_similarity, unit_vectors
 from fusili_mir.errors import FusiliError, InputError
 from fusili_mir.geometry import FrameGrid, PatchGrid
-from fusili_mir.recording import AudioSamples, RecordingWarning
-from fusili_mir.similarity import frame_similarity, unit_vectors
-from fusili_mir.sound_envelope import SoundEnvelope
+from fusili_mir.model.encoder import Encoder
 from fusili_training.data.shard_folder import Pair
 from fusili_training.truth import TruthArray
 

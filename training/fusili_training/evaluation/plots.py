@@ -11,13 +11,13 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
+from fusili_mir.arrays import Float64
 from fusili_mir.errors import OutputError
-from fusili_mir.geometry import Float64
 from fusili_training.evaluation.compared_pairs import ComparedPair
 from fusili_training.evaluation.global_retrieval import Ranks
 from fusili_training.evaluation.onset_errors import TOLERANCES_MS
 from fusili_training.evaluation.scoring_grid import ScoringGrid
-from fusili_training.targets import sounding_patches
+from fusili_training.model.targets import sounding_patches
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -10,19 +10,17 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from fusili_mir.arrays import Bool, Float32, Int64
 from fusili_mir.errors import InputError
-from fusili_mir.geometry import Int64, PatchGrid
-from fusili_mir.similarity import Float32
+from fusili_mir.geometry import PatchGrid
 from fusili_training.evaluation.matching_rules import EXACT, POINT, MatchingRule
 from fusili_training.evaluation.scoring_grid import ScoringGrid
-from fusili_training.targets import sounding_patches
+from fusili_training.model.targets import sounding_patches
 from fusili_training.truth import TruthArray
 
 __all__ = ["BlockSimilarity", "PointCounts", "PointSegment", "chance_point", "score_point"]
 
-Bool = npt.NDArray[np.bool_]
 
 BlockSimilarity = Callable[[int, int], Float32]
 """Image of segment i, recording of segment j -> similarities [shape=(N_i, M_j)]; frames after the last note of j

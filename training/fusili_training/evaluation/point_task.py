@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fusili_mir.encoder import Encoder
+from fusili_mir.arrays import Float32
 from fusili_mir.errors import InputError
+from fusili_mir.model.encoder import Encoder
 from fusili_mir.progress import progress_bar
-from fusili_mir.similarity import Float32
 from fusili_training.data.shard_folder import Pair
 from fusili_training.evaluation.baselines import even_reading, main_row
 from fusili_training.evaluation.bootstrap import Interval, ratio_interval

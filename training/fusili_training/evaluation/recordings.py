@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 import soundfile
 
+from fusili_mir.arrays import Float32
+from fusili_mir.audio.recording import Recording
 from fusili_mir.errors import InputError, MissingExtraError
-from fusili_mir.recording import Recording
-from fusili_training.soundfonts import FLUIDSYNTH_HZ, INSTALL_LINE, Soundfont, find_soundfonts
+from fusili_training.sound.soundfonts import FLUIDSYNTH_HZ, INSTALL_LINE, Soundfont, find_soundfonts
 
 __all__ = ["Sound", "play_midi", "read_sound"]
 
@@ -25,7 +25,7 @@ _TIME_LIMIT_SEC = 600
 class Sound:
     """Mono samples [shape=(n,)], full scale 1."""
 
-    samples: npt.NDArray[np.float32]
+    samples: Float32
     sample_rate_hz: int
 
     @property

@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from fusili_mir.bundle import load_bundle
-from fusili_mir.encoder import Encoder
 from fusili_mir.errors import InputError
+from fusili_mir.model.bundle import load_bundle
+from fusili_mir.model.encoder import Encoder
 from fusili_training.evaluation.evaluating import Task, TaskOptions, evaluate_bundle
 from fusili_training.evaluation.local_task import PAPER_GRID
 from fusili_training.evaluation.published import COLUMNS, TABLES, Column, PublishedRow, TableName

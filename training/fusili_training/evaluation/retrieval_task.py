@@ -14,11 +14,10 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from fusili_mir.bundle import Bundle
-from fusili_mir.encoded import Float32
-from fusili_mir.encoder import Encoder
+from fusili_mir.arrays import Float32, Int64
 from fusili_mir.errors import InputError
-from fusili_mir.geometry import Int64
+from fusili_mir.model.bundle import Bundle
+from fusili_mir.model.encoder import Encoder
 from fusili_mir.progress import progress_bar
 from fusili_training.evaluation.global_retrieval import (
     Ranks,

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from fusili_mir.arrays import Float32, Int64
 from fusili_mir.errors import InputError
-from fusili_mir.geometry import FrameGrid, Int64, PatchGrid
-from fusili_mir.similarity import Float32
+from fusili_mir.geometry import FrameGrid, PatchGrid
 
 __all__ = ["PAPER_COLUMNS", "PAPER_FRAME_SEC", "ScoringGrid"]
 

@@ -8,11 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 from PIL import Image
 
-from fusili_mir.boxes import MEASURE_DTYPE, BoxArray, GreyImage
-from fusili_mir.bundle import ImageSpec
-from fusili_mir.segments import Box, Piece, Segment, cut_segment, staff_strips
-from fusili_mir.square_segments import square_segment
-from fusili_mir.systems import find_systems
+from fusili_mir.arrays import GreyImage, Table
+from fusili_mir.boxes import MEASURE_DTYPE
+from fusili_mir.model.bundle import ImageSpec
+from fusili_mir.pages.segments import Box, Piece, Segment, cut_segment, staff_strips
+from fusili_mir.pages.square_segments import square_segment
+from fusili_mir.pages.systems import find_systems
 from fusili_training.truth import TruthArray
 
 __all__ = ["SIDE_PX", "SegmentImage", "fit_square", "place_truth", "strips_of_image", "system_segment"]
@@ -28,7 +29,7 @@ class SegmentImage:
     strip_height_px: int
 
 
-def system_segment(systems: BoxArray, staves: BoxArray, system: int, spec: ImageSpec | None) -> Segment:
+def system_segment(systems: Table, staves: Table, system: int, spec: ImageSpec | None) -> Segment:
     """Lay out a whole system as a bundle wants it, a square as in training: at the top left, to scale.
 
     Parameters

@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from fusili_mir.bundle import ImageSpec
 from fusili_mir.errors import InputError
+from fusili_mir.model.bundle import ImageSpec
 from fusili_training.data.shard_folder import Pair, PairEntry, ShardFolder
 
 __all__ = ["ShardDataset"]

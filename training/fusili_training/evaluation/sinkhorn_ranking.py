@@ -7,12 +7,11 @@ from collections.abc import Sequence
 import numpy as np
 import torch
 
-from fusili_mir.encoded import Float32
-from fusili_mir.geometry import Float64
+from fusili_mir.arrays import Float32, Float64
 from fusili_mir.progress import progress_bar
-from fusili_training.denormals import flushed_denormals
 from fusili_training.evaluation.local_store import LocalStore, PaddedTokens
-from fusili_training.sinkhorn import fusili_score
+from fusili_training.loop.denormals import flushed_denormals
+from fusili_training.losses.sinkhorn import fusili_score
 
 __all__ = ["rerank_shortlists", "score_all_pairs", "sinkhorn_scores"]
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Protocol
 
-from fusili_mir.bundle import ImageSpec
 from fusili_mir.errors import InputError
+from fusili_mir.model.bundle import ImageSpec
 from fusili_training.data.shard_folder import Pair
 
 __all__ = ["PairSource", "open_source"]

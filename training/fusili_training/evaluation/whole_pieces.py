@@ -20,9 +20,9 @@ import numpy.typing as npt
 import partitura as pt
 from PIL import Image
 
+from fusili_mir.audio.recording import AudioFile, AudioSamples, Recording
 from fusili_mir.errors import InputError
-from fusili_mir.pages import Pages, load_pages, render_pages
-from fusili_mir.recording import AudioFile, AudioSamples, Recording
+from fusili_mir.pages.pages import Pages, load_pages, render_pages
 from fusili_training.evaluation.msmd import MsmdTree
 
 __all__ = ["HEAD_DTYPE", "MsmdPieces", "PieceSource", "ScoredPieces", "WholePiece", "is_score_table"]

@@ -1,0 +1,1 @@
+"""What several benchmark scripts share; not part of the package."""

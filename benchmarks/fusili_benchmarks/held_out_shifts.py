@@ -1,0 +1,85 @@
+"""Shifts: in which ways pages and recordings may differ from those that a model was trained on.
+
+The base is the hardest that is still plain: clean pages, expressive timing, and an instrument that training never
+hears. Every other shift changes one thing of it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import get_args
+
+from fusili_mir.pages.engraving import EngravingOptions, MusicFont
+
+__all__ = ["BASE", "SHIFTS", "PageShift", "Shift", "SoundShift"]
+
+
+@dataclass(frozen=True)
+class PageShift:
+    """How pages look: their music font, and how far they are degraded (0 to 1, as in `Degradation.draw`)."""
+
+    font: MusicFont = EngravingOptions.font
+    degraded: float = 0.0
+
+
+@dataclass(frozen=True)
+class SoundShift:
+    """How a recording sounds.
+
+    Attributes
+    ----------
+    trained_timbre : bool
+        Whether the instruments are those of training.
+    metronomic : bool
+        Whether notes begin exactly where the score's tempo puts them.
+    detune_cents : float
+        As of a machine that runs too fast or too slow.
+    snr_db : float, optional
+        Sound to pink noise.
+    room_sec : float
+        Time in which the room falls by 60 dB; 0 for none.
+    """
+
+    trained_timbre: bool = False
+    metronomic: bool = False
+    detune_cents: float = 0.0
+    snr_db: float | None = None
+    room_sec: float = 0.0
+
+
+@dataclass(frozen=True)
+class Shift:
+    """A named way of making pages and recordings.
+
+    `with_score` says whether it is worth measuring with the symbolic score, too, whose pages are our own whatever
+    the shift: that takes several times as long.
+    """
+
+    name: str
+    page: PageShift = field(default_factory=PageShift)
+    sound: SoundShift = field(default_factory=SoundShift)
+    with_score: bool = False
+
+
+BASE = Shift("unseen timbre, expressive", with_score=True)
+
+SHIFTS: tuple[Shift, ...] = (
+    BASE,
+    Shift("timbres of training", sound=SoundShift(trained_timbre=True), with_score=True),
+    Shift("metronomic", sound=SoundShift(metronomic=True)),
+    Shift("-50 cents", sound=SoundShift(detune_cents=-50)),
+    Shift("-25 cents", sound=SoundShift(detune_cents=-25)),
+    Shift("+25 cents", sound=SoundShift(detune_cents=25)),
+    Shift("+50 cents", sound=SoundShift(detune_cents=50), with_score=True),
+    Shift("noise at 15 dB", sound=SoundShift(snr_db=15)),
+    Shift("noise at 5 dB", sound=SoundShift(snr_db=5), with_score=True),
+    Shift("room of 1.2 s", sound=SoundShift(room_sec=1.2), with_score=True),
+    *(
+        Shift(f"font {font}", page=PageShift(font=font))
+        for font in get_args(MusicFont)
+        if font != BASE.page.font
+    ),
+    Shift("pages degraded by 0.5", page=PageShift(degraded=0.5)),
+    Shift("pages degraded by 1", page=PageShift(degraded=1.0)),
+)
+"""The base comes first."""

@@ -1,0 +1,77 @@
+"""The public names, stated once: type checkers read this file, and `__init__.py` loads from where it says."""
+
+from .alignment.aligning import (
+    AlignmentWarning,
+    align_encoded,
+    align_pages,
+    align_recording,
+    align_score,
+)
+from .alignment.performance import anchors_from_alignment, performance_from_alignment
+from .alignment.position_maps import PositionMaps, get_position_maps
+from .alignment.results import Alignment
+from .alignment.retrieval import Moment, Spot, point_at_spot, point_at_time
+from .audio.recording import AudioFile, AudioSamples
+from .decoding.similarity import column_similarity, frame_similarity
+from .errors import FusiliError, InputError, MissingExtraError, OutputError
+from .geometry import FrameGrid, PatchGrid
+from .model.bundle import Bundle, default_bundle, load_bundle
+from .model.encoded import EncodedAudio, EncodedScore
+from .model.encoder import Encoder, encode_pages, encode_recording
+from .output.alignment_files import save_alignment
+from .output.page_files import save_pages
+from .output.page_overlay import draw_overlay
+from .pages.engraving import EngravingOptions
+from .pages.pages import Pages, load_pages, open_pages, render_pages
+from .pages.score_axis import ScoreAxis
+from .pages.segments import Segment, cut_segment, staff_strips, system_strip
+
+__version__: str
+
+__all__ = [
+    "Alignment",
+    "AlignmentWarning",
+    "AudioFile",
+    "AudioSamples",
+    "Bundle",
+    "EncodedAudio",
+    "EncodedScore",
+    "Encoder",
+    "EngravingOptions",
+    "FrameGrid",
+    "FusiliError",
+    "InputError",
+    "MissingExtraError",
+    "Moment",
+    "OutputError",
+    "Pages",
+    "PatchGrid",
+    "PositionMaps",
+    "ScoreAxis",
+    "Segment",
+    "Spot",
+    "align_encoded",
+    "align_pages",
+    "align_recording",
+    "align_score",
+    "anchors_from_alignment",
+    "column_similarity",
+    "cut_segment",
+    "default_bundle",
+    "draw_overlay",
+    "encode_pages",
+    "encode_recording",
+    "frame_similarity",
+    "get_position_maps",
+    "load_bundle",
+    "load_pages",
+    "open_pages",
+    "performance_from_alignment",
+    "point_at_spot",
+    "point_at_time",
+    "render_pages",
+    "save_alignment",
+    "save_pages",
+    "staff_strips",
+    "system_strip",
+]

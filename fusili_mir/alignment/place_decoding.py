@@ -1,0 +1,81 @@
+"""Decoding page images: from embeddings to when each place on the pages sounds.
+
+The places come first (`note_places`), then a path along them, the times at which they begin, and the place of the
+music in each frame.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from fusili_mir.alignment.frame_places import frames_of_places
+from fusili_mir.alignment.note_places import find_places
+from fusili_mir.alignment.position_maps import PlaceMoments
+from fusili_mir.arrays import Int64, Table
+from fusili_mir.decoding.course import reading_course
+from fusili_mir.decoding.rough_search import DecodingOptions
+from fusili_mir.decoding.similarity import CourseSimilarity
+from fusili_mir.decoding.stop_times import stop_times
+from fusili_mir.decoding.warping_path import WarpingPath, decode_path
+from fusili_mir.model.encoded import EncodedAudio, EncodedScore
+
+__all__ = ["DecodedPlaces", "decode_places"]
+
+
+@dataclass(frozen=True)
+class DecodedPlaces:
+    """Page images and a recording, decoded.
+
+    Attributes
+    ----------
+    path : WarpingPath
+        Frame -> place.
+    similarity : CourseSimilarity
+        Similarity of the places with the recording.
+    frames : np.ndarray of `FRAME_DTYPE` [shape=(M,)]
+        The place on the pages in each audio frame.
+    moments : PlaceMoments
+        When each place begins to sound.
+    """
+
+    path: WarpingPath
+    similarity: CourseSimilarity
+    frames: Table
+    moments: PlaceMoments
+
+
+def decode_places(
+    score: EncodedScore,
+    audio: EncodedAudio,
+    scale: float,
+    columns: Int64,
+    options: DecodingOptions | None = None,
+) -> DecodedPlaces:
+    """Find out when each place on page images sounds.
+
+    Parameters
+    ----------
+    score, audio : EncodedScore, EncodedAudio
+        Both encoded with the same bundle.
+    scale : float
+        The bundle's factor of the cosines.
+    columns : np.ndarray of int [shape=(P,)]
+        The columns of the score in the order in which they are played.
+    options : DecodingOptions, optional
+
+    Returns
+    -------
+    DecodedPlaces
+
+    Raises
+    ------
+    InputError
+        If nothing in the recording sounds like the pages.
+    """
+    by_column = CourseSimilarity(score.embeddings, score.mask, audio.frames, reading_course(columns))
+    places = find_places(by_column, scale, score.axis, audio.sound.is_silent)
+    by_place = replace(by_column, course=places.course)
+    path = decode_path(by_place, audio.grid.frame_sec, scale, options, audio.sound)
+    times = stop_times(path, by_place, audio.grid, audio.envelope)
+    frames = frames_of_places(path, places, times, by_column.course, score.axis, audio.grid)
+    return DecodedPlaces(path, by_place, frames, places.moments(times, columns, score.axis))

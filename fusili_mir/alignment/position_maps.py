@@ -1,0 +1,159 @@
+"""Seconds <-> places on the pages, for whatever follows along: page turners, players, measuring errors."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from fusili_mir.arrays import Float64, Int64, Table
+from fusili_mir.errors import InputError
+
+__all__ = ["PlaceMoments", "PositionMaps", "get_position_maps"]
+
+
+class SecondsToPosition(Protocol):
+    """Maps seconds [shape=(...)] to (page, x, y), each of the same shape."""
+
+    def __call__(self, seconds: npt.ArrayLike) -> tuple[Int64, Float64, Float64]:
+        """Return where the music is; before the first and after the last frame, where it is in these."""
+        ...
+
+
+class PositionToSeconds(Protocol):
+    """Maps places (page, x, y) [shape=(...)] to seconds of the same shape."""
+
+    def __call__(self, page: npt.ArrayLike, x: npt.ArrayLike, y: npt.ArrayLike) -> Float64:
+        """Return when places first sound: those of the nearest system; NaN for pages that are not played."""
+        ...
+
+
+class PositionMaps(NamedTuple):
+    """The two maps, in the order of partitura's time maps: from the performance, and to it."""
+
+    seconds_to_position: SecondsToPosition
+    position_to_seconds: PositionToSeconds
+
+
+@dataclass(frozen=True)
+class PlaceMoments:
+    """Places that begin to sound at a known moment, in playing order, (n,) each.
+
+    Attributes
+    ----------
+    system : np.ndarray of int
+    x0, x1 : np.ndarray
+        From where to where they reach, in pixels of the page.
+    seconds : np.ndarray
+        Never falls.
+    """
+
+    system: Int64
+    x0: Float64
+    x1: Float64
+    seconds: Float64
+
+
+def get_position_maps(frames: Table, moments: PlaceMoments | None = None) -> PositionMaps:
+    """Make maps between seconds and places on the pages.
+
+    Parameters
+    ----------
+    frames : np.ndarray of `FRAME_DTYPE` [shape=(M,)]
+        Of `align_pages`, or `Alignment.frames`.
+    moments : PlaceMoments, optional
+        Moments that are known more exactly than frames tell; see `Alignment.position_maps`.
+
+    Returns
+    -------
+    PositionMaps
+        Two functions: seconds -> (page, x, y), and (page, x, y) -> seconds. Places are pixels of the page; the
+        middle of each frame is at its place, and between two frames of a system the place moves evenly.
+    """
+    if not len(frames):
+        raise InputError("no frames; expected those of an alignment")
+    # Frames follow each other evenly, but for the first and last ones where they are cut to the recording.
+    number, inner = np.arange(len(frames)), len(frames) // 2
+    frame_sec = float(np.median(np.diff(frames["onset_sec"]))) if len(frames) > 1 else 0.0
+    middle_sec = frames["onset_sec"][inner] + (number - inner + 0.5) * frame_sec
+    passes = _passes(frames, middle_sec) if moments is None else _passes_of_moments(moments)
+
+    def seconds_to_position(seconds: npt.ArrayLike) -> tuple[Int64, Float64, Float64]:
+        seconds = np.asarray(seconds, dtype=np.float64)
+        before = np.clip(np.searchsorted(middle_sec, seconds, side="right") - 1, 0, len(frames) - 1)
+        after = np.minimum(before + 1, len(frames) - 1)
+        share = np.clip((seconds - middle_sec[before]) / (frame_sec or 1.0), 0.0, 1.0)
+        moves = (frames["system"][before] == frames["system"][after]) & (
+            frames["x"][after] >= frames["x"][before]
+        )
+        nearest = np.where(share < 0.5, before, after)
+        x = np.where(
+            moves, (1 - share) * frames["x"][before] + share * frames["x"][after], frames["x"][nearest]
+        )
+        return (
+            frames["page"][nearest].astype(np.int64),
+            x.astype(np.float64),
+            frames["y"][nearest].astype(np.float64),
+        )
+
+    def position_to_seconds(page: npt.ArrayLike, x: npt.ArrayLike, y: npt.ArrayLike) -> Float64:
+        page, x, y = np.broadcast_arrays(
+            np.asarray(page, np.int64), np.asarray(x, np.float64), np.asarray(y, np.float64)
+        )
+        system = _nearest_system(frames, page, y)
+        seconds, nearest = np.full(page.shape, np.nan), np.full(page.shape, np.inf)
+        for each in passes:
+            miss = np.maximum(np.maximum(each.x[0] - x, x - each.x[-1]), 0.0)
+            better = (system == each.system) & (miss < nearest)
+            seconds = np.where(better, np.interp(x, each.x, each.seconds), seconds)
+            nearest = np.where(better, miss, nearest)
+        return seconds
+
+    return PositionMaps(seconds_to_position, position_to_seconds)
+
+
+@dataclass(frozen=True)
+class _Pass:
+    """A stretch of time in which the place goes through one system from left to right."""
+
+    system: int
+    x: Float64  # rising
+    seconds: Float64
+
+
+def _passes(frames: Table, middle_sec: Float64) -> list[_Pass]:
+    ends = (np.diff(frames["system"]) != 0) | (np.diff(frames["x"]) < 0)
+    passes = []
+    for rows in np.split(np.arange(len(frames)), np.flatnonzero(ends) + 1):
+        x, first, count = np.unique(
+            frames["x"][rows].astype(np.float64), return_index=True, return_counts=True
+        )
+        # A place sounds from the first frame that is there; one to the right of it, only after the last.
+        edges = np.stack((x, np.nextafter(x, np.inf)), axis=1).ravel()
+        seconds = np.stack((middle_sec[rows[first]], middle_sec[rows[first + count - 1]]), axis=1).ravel()
+        passes.append(_Pass(int(frames["system"][rows[0]]), edges, seconds))
+    return passes
+
+
+def _passes_of_moments(moments: PlaceMoments) -> list[_Pass]:
+    ends = (np.diff(moments.system) != 0) | (np.diff(moments.x0) < 0)
+    passes = []
+    for rows in np.split(np.arange(len(moments.seconds)), np.flatnonzero(ends) + 1):
+        x0, x1 = moments.x0[rows].copy(), moments.x1[rows].copy()
+        overlap = np.maximum(x1[:-1] - x0[1:], 0.0) / 2
+        x1[:-1] -= overlap
+        x0[1:] += overlap
+        edges = np.stack((x0, np.maximum(x1, np.nextafter(x0, np.inf))), axis=1).ravel()
+        passes.append(_Pass(int(moments.system[rows[0]]), edges, np.repeat(moments.seconds[rows], 2)))
+    return passes
+
+
+def _nearest_system(frames: Table, page: Int64, y: Float64) -> Int64:
+    """Return the systems that are played nearest to places; -1 on pages where none is."""
+    systems, first = np.unique(frames["system"], return_index=True)
+    distance = np.abs(frames["y"][first] - y[..., None])  # (..., n_systems)
+    distance = np.where(frames["page"][first] == page[..., None], distance, np.inf)
+    found = np.isfinite(distance.min(axis=-1))
+    return np.where(found, systems[distance.argmin(axis=-1)], -1).astype(np.int64)

@@ -1,0 +1,139 @@
+"""The result of an alignment: notes, measures and frames with their seconds and places."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import partitura as pt
+
+from fusili_mir.alignment.note_times import NoteTimes
+from fusili_mir.alignment.performance import NoteAlignment, note_alignment, performance_from_notes
+from fusili_mir.alignment.played import PLAYED_MEASURE_DTYPE, PLAYED_NOTE_DTYPE, PlayedScore
+from fusili_mir.alignment.position_maps import PlaceMoments, PositionMaps, get_position_maps
+from fusili_mir.arrays import Float64, Table
+from fusili_mir.decoding.similarity import CourseSimilarity
+from fusili_mir.decoding.warping_path import WarpingPath
+from fusili_mir.geometry import FrameGrid
+from fusili_mir.pages.pages import Pages
+from fusili_mir.pages.score_axis import ScoreAxis
+
+__all__ = [
+    "ALIGNED_MEASURE_DTYPE",
+    "ALIGNED_NOTE_DTYPE",
+    "RELIABLE",
+    "Alignment",
+    "aligned_measures",
+    "aligned_notes",
+]
+
+_TIMES: list[tuple[str, Any]] = [("onset_sec", "f8"), ("offset_sec", "f8"), ("confidence", "f4")]
+ALIGNED_NOTE_DTYPE = np.dtype([*PLAYED_NOTE_DTYPE.descr, *_TIMES])
+"""One note as it sounds. Times are NaN and confidence is 0 for notes that were not heard: those before the
+start and after the end of the recording."""
+
+_SPAN: list[tuple[str, Any]] = [("start_sec", "f8"), ("end_sec", "f8"), ("confidence", "f4")]
+ALIGNED_MEASURE_DTYPE = np.dtype([*PLAYED_MEASURE_DTYPE.descr, *_SPAN])
+"""One measure each time it is played; times are NaN for measures that were not heard."""
+
+RELIABLE = 0.2
+"""Least `Alignment.reliability` of a recording that is taken for one of the score."""
+
+
+@dataclass(frozen=True)
+class Alignment:
+    """A score and a recording, aligned.
+
+    Attributes
+    ----------
+    pages : Pages
+    grid : FrameGrid
+        Of the recording.
+    frames : np.ndarray of `FRAME_DTYPE` [shape=(M,)]
+        The place on the pages in each audio frame.
+    notes, measures : np.ndarray of `ALIGNED_NOTE_DTYPE`, `ALIGNED_MEASURE_DTYPE`
+        In playing order; empty where only images are known.
+    played : PlayedScore, optional
+        The symbolic score as it was played.
+    axis : ScoreAxis
+        The columns of the pages.
+    path : WarpingPath
+        Frame -> stop of the course.
+    similarity : CourseSimilarity
+        Of the course and the recording.
+    moments : PlaceMoments, optional
+        Where only images are known: the places at which something begins to sound, and when.
+    """
+
+    pages: Pages
+    grid: FrameGrid
+    frames: Table
+    notes: Table
+    measures: Table
+    played: PlayedScore | None
+    axis: ScoreAxis
+    path: WarpingPath
+    similarity: CourseSimilarity
+    moments: PlaceMoments | None = None
+
+    @cached_property
+    def position_maps(self) -> PositionMaps:
+        """Seconds <-> places on the pages."""
+        return get_position_maps(self.frames, self.moments)
+
+    @property
+    def reliability(self) -> float:
+        """How far the score explains the order of sounds in the recording, 0 to 1; see `WarpingPath`."""
+        return self.path.reliability
+
+    @property
+    def is_reliable(self) -> bool:
+        """Whether the recording is taken for one of this score."""
+        return self.reliability >= RELIABLE
+
+    @property
+    def note_alignment(self) -> NoteAlignment:
+        """The alignment list of partitura."""
+        return note_alignment(self.notes)
+
+    @property
+    def performance(self) -> pt.performance.Performance:
+        """The performance of the notes that were heard."""
+        return performance_from_notes(self.notes)
+
+
+def aligned_notes(played: PlayedScore, times: NoteTimes) -> Table:
+    """Put the notes of a score and their times together."""
+    notes = np.empty(len(played.notes), ALIGNED_NOTE_DTYPE)
+    for name in PLAYED_NOTE_DTYPE.names or ():
+        notes[name] = played.notes[name]
+    notes["onset_sec"], notes["offset_sec"] = times.onset_sec, times.offset_sec
+    notes["confidence"] = times.confidence
+    return notes
+
+
+def aligned_measures(played: PlayedScore, notes: Table, times: NoteTimes, grid: FrameGrid) -> Table:
+    """Time the measures that have a part of what was heard; each is as sure as its notes on average."""
+    measures = np.empty(len(played.measures), ALIGNED_MEASURE_DTYPE)
+    for name in PLAYED_MEASURE_DTYPE.names or ():
+        measures[name] = played.measures[name]
+    heard = np.isfinite(notes["onset_sec"])
+    begin = notes["onset_beat"][heard].min(initial=np.inf)
+    end = (notes["onset_beat"] + notes["duration_beat"])[heard].max(initial=-np.inf)
+    inside = (measures["end_beat"] > begin) & (measures["start_beat"] < end)
+    for name, beat in (("start_sec", "start_beat"), ("end_sec", "end_beat")):
+        measures[name] = np.where(inside, grid.within(times.tempo.to_seconds(measures[beat])), np.nan)
+    measures["confidence"] = np.where(inside, _measure_confidence(measures, notes), 0.0)
+    return measures
+
+
+def _measure_confidence(measures: Table, notes: Table) -> Float64:
+    """Average the notes of each measure; a measure without any is as sure as its neighbours."""
+    measure = np.searchsorted(measures["start_beat"].round(6), notes["onset_beat"].round(6), side="right") - 1
+    measure = np.maximum(measure, 0)
+    counts = np.bincount(measure, minlength=len(measures))
+    sums = np.bincount(measure, weights=notes["confidence"], minlength=len(measures))
+    known = np.flatnonzero(counts)
+    return np.interp(np.arange(len(measures)), known, sums[known] / counts[known])

@@ -1,0 +1,202 @@
+"""Point-and-retrieve: what on the pages sounds at a second, and when a spot on a page sounds.
+
+The answer along the path comes first: it knows what is before and after. The alternatives are single frames and
+columns, ranked by nothing but their similarity: other spots that look like what is heard, other times that sound
+like what is seen.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from fusili_mir.alignment.results import Alignment
+from fusili_mir.arrays import Bool, Float32, Int64
+from fusili_mir.decoding.course import reading_course
+from fusili_mir.decoding.similarity import CourseSimilarity
+from fusili_mir.errors import InputError
+from fusili_mir.pages.pages import Pages
+
+__all__ = ["Moment", "Spot", "point_at_spot", "point_at_time"]
+
+
+@dataclass(frozen=True)
+class Spot:
+    """A place on a page.
+
+    Attributes
+    ----------
+    page : int
+        Counted from 0.
+    x, y : float
+        Pixels of the page.
+    measure : str, optional
+        What the score calls the measure there, where it is known.
+    similarity : float
+        Cosine with the frame that was asked for.
+    """
+
+    page: int
+    x: float
+    y: float
+    measure: str | None
+    similarity: float
+
+
+@dataclass(frozen=True)
+class Moment:
+    """A time in the recording.
+
+    Attributes
+    ----------
+    seconds : float
+    similarity : float
+        Cosine with the column that was asked for.
+    """
+
+    seconds: float
+    similarity: float
+
+
+def point_at_time(alignment: Alignment, seconds: float, n_spots: int = 5) -> list[Spot]:
+    """Find what on the pages sounds at a second.
+
+    Parameters
+    ----------
+    alignment : Alignment
+    seconds : float
+        Within the recording: 0 to its end.
+    n_spots : int
+        How many answers are wanted, at most.
+
+    Returns
+    -------
+    list of Spot
+        First the spot on the path, then the most similar ones elsewhere, best first.
+    """
+    grid = alignment.grid
+    if not 0 <= seconds <= grid.end_sec:
+        raise InputError(f"{seconds:g} s is outside the recording (0 to {grid.end_sec:.2f} s)")
+    # Frames are dated by their lead: at either end of the recording there may be none, and the next one counts.
+    frame = int(np.clip(np.floor((seconds - grid.start_sec) / grid.frame_sec), 0, len(grid) - 1))
+    similarity = _columns(alignment).block(slice(frame, frame + 1), slice(0, len(alignment.axis)))[0]
+    page, x, y = (float(value) for value in alignment.position_maps.seconds_to_position(seconds))
+    system = int(alignment.frames["system"][frame])
+    on_path = Spot(
+        int(page), x, y, _measure_at(alignment, system, x), float(alignment.path.similarity[frame])
+    )
+    taken = np.zeros(len(similarity), dtype=bool)
+    for column in _columns_of_stop(alignment, frame):
+        taken |= _run_around(similarity, int(column))
+    spots = [on_path]
+    for run in _best_runs(similarity, taken, n_spots - 1):
+        best = run[similarity[run] == similarity[run].max()]
+        column = int(best[len(best) // 2])
+        spots.append(_spot(alignment, column, float(similarity[column])))
+    return spots
+
+
+def point_at_spot(alignment: Alignment, page: int, x: float, y: float, n_moments: int = 5) -> list[Moment]:
+    """Find when a spot on a page sounds.
+
+    Parameters
+    ----------
+    alignment : Alignment
+    page : int
+        Counted from 0.
+    x, y : float
+        Pixels of the page, on it.
+    n_moments : int
+        How many answers are wanted, at most.
+
+    Returns
+    -------
+    list of Moment
+        First the time on the path, then the beginnings of the most similar stretches elsewhere, best first.
+        Where the path does not come to the page, only the latter.
+    """
+    _check_spot(alignment.pages, page, x, y)
+    column = int(alignment.axis.index(page, x, y))
+    if column < 0:
+        raise InputError(f"page {page + 1} has no music on it; point at another one")
+    frames = slice(0, len(alignment.grid))
+    similarity = _columns(alignment).block(frames, slice(column, column + 1))[:, 0]
+    seconds = float(alignment.position_maps.position_to_seconds(page, x, y))
+    moments: list[Moment] = []
+    taken = np.zeros(len(similarity), dtype=bool)
+    if np.isfinite(seconds):
+        frame = round((seconds - alignment.grid.start_sec) / alignment.grid.frame_sec)
+        around = np.arange(
+            max(frame - 2, 0), min(frame + 3, len(similarity))
+        )  # the onset may fall on a border
+        best = int(around[similarity[around].argmax()])
+        moments.append(Moment(float(alignment.grid.within(seconds)), float(similarity[best])))
+        taken = _run_around(similarity, best)
+    for run in _best_runs(similarity, taken, n_moments - len(moments)):
+        begin_sec = alignment.grid.start_sec + float(run[0]) * alignment.grid.frame_sec
+        # Frames are dated by their lead, and may reach over either end.
+        moments.append(Moment(float(alignment.grid.within(begin_sec)), float(similarity[run].max())))
+    return moments
+
+
+def _check_spot(pages: Pages, page: int, x: float, y: float) -> None:
+    n_pages = len(pages.images)
+    if not 0 <= page < n_pages:
+        count = "1 page" if n_pages == 1 else f"{n_pages} pages"
+        raise InputError(f"page {page + 1} does not exist: {pages.filename} has {count}")
+    height_px, width_px = pages.images[page].shape
+    if not (0 <= x <= width_px and 0 <= y <= height_px):
+        raise InputError(
+            f"{x:g},{y:g} is off page {page + 1}, which is {width_px} pixels wide and {height_px} high; expected "
+            f"0,0 (top left) to {width_px},{height_px}"
+        )
+
+
+def _columns(alignment: Alignment) -> CourseSimilarity:
+    """Compare with every column of the pages, played or not."""
+    return replace(alignment.similarity, course=reading_course(np.arange(len(alignment.axis))))
+
+
+def _columns_of_stop(alignment: Alignment, frame: int) -> Int64:
+    """Return the columns that the path looks at in a frame."""
+    course, stop = alignment.similarity.course, alignment.path.stop[frame]
+    return course.columns[course.first[stop] : course.first[stop + 1]]
+
+
+def _best_runs(similarity: Float32, taken: Bool, count: int) -> list[Int64]:
+    """Return the runs of neighbours around the highest values, best first."""
+    free = np.where(taken, -np.inf, similarity).astype(np.float32)
+    runs: list[Int64] = []
+    while len(runs) < count and np.isfinite(free).any():
+        run = np.flatnonzero(_run_around(free, int(free.argmax())))
+        runs.append(run)
+        free[run] = -np.inf
+    return runs
+
+
+_RUN_DROP = 0.1  # of a cosine, over which a hit and its neighbours are taken for one
+
+
+def _run_around(values: Float32, place: int) -> Bool:
+    """Say which neighbours of a place are about as high as it is."""
+    near = np.isfinite(values) & (values >= values[place] - _RUN_DROP)
+    gaps = np.flatnonzero(~near)
+    first = int(gaps[gaps < place].max(initial=-1)) + 1
+    stop = int(gaps[gaps > place].min(initial=len(values)))
+    run = np.zeros(len(values), dtype=bool)
+    run[first:stop] = True
+    return run
+
+
+def _spot(alignment: Alignment, column: int, similarity: float) -> Spot:
+    page, x, y = alignment.axis.centre(column)
+    system = int(alignment.axis.columns["system"][column])
+    return Spot(int(page), float(x), float(y), _measure_at(alignment, system, float(x)), similarity)
+
+
+def _measure_at(alignment: Alignment, system: int, x: float) -> str | None:
+    """Return the number of the measure at x in a system."""
+    measures = alignment.pages.measures
+    here = (measures["system"] == system) & (measures["x0"] <= x) & (x < measures["x1"])
+    return str(measures["number"][here][0]) if here.any() else None

@@ -1,0 +1,60 @@
+"""Beats <-> seconds: straight lines between known pairs, and on at the average tempo beyond them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from fusili_mir.arrays import Float64
+from fusili_mir.errors import InputError
+
+__all__ = ["TempoMap"]
+
+_DEFAULT_SEC_PER_BEAT = 0.5
+
+
+@dataclass(frozen=True)
+class TempoMap:
+    """Pairs of score and performance time.
+
+    Attributes
+    ----------
+    beats : np.ndarray [shape=(n,)]
+        Rising.
+    seconds : np.ndarray [shape=(n,)]
+        Never falling.
+    """
+
+    beats: Float64
+    seconds: Float64
+
+    def __post_init__(self) -> None:
+        if not len(self.beats) or len(self.beats) != len(self.seconds):
+            raise InputError(
+                f"{len(self.beats)} beats and {len(self.seconds)} seconds; expected as many, and some"
+            )
+        if np.any(np.diff(self.beats) <= 0) or np.any(np.diff(self.seconds) < 0):
+            raise InputError("the pairs of a tempo map are out of order")
+
+    @property
+    def sec_per_beat(self) -> float:
+        """Average over all pairs; half a second if there is only one, or if they take no time."""
+        if len(self.beats) < 2 or self.seconds[-1] <= self.seconds[0]:
+            return _DEFAULT_SEC_PER_BEAT
+        return float((self.seconds[-1] - self.seconds[0]) / (self.beats[-1] - self.beats[0]))
+
+    def to_seconds(self, beat: npt.ArrayLike) -> Float64:
+        """Return when beats are played."""
+        beat = np.asarray(beat, dtype=np.float64)
+        beyond = np.minimum(beat - self.beats[0], 0) + np.maximum(beat - self.beats[-1], 0)
+        inside = np.interp(beat, self.beats, self.seconds)
+        return np.asarray(inside + beyond * self.sec_per_beat, dtype=np.float64)
+
+    def to_beats(self, seconds: npt.ArrayLike) -> Float64:
+        """Return which beats are played; of several at the same time, the last."""
+        seconds = np.asarray(seconds, dtype=np.float64)
+        beyond = np.minimum(seconds - self.seconds[0], 0) + np.maximum(seconds - self.seconds[-1], 0)
+        inside = np.interp(seconds, self.seconds, self.beats)
+        return np.asarray(inside + beyond / self.sec_per_beat, dtype=np.float64)

@@ -1,0 +1,111 @@
+"""`fusili-mir demo`: the example of the package, aligned, measured and written."""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from fusili_mir.cli.options import plain_warnings
+
+if TYPE_CHECKING:
+    from fusili_mir.demo.demonstration import Demonstration
+    from fusili_mir.demo.example import Example
+
+__all__ = ["command"]
+
+_TOLERANCES_MS = (25, 50, 100, 250)
+
+
+@click.command(name="demo")
+@click.option(
+    "-o",
+    "--out",
+    type=click.Path(path_type=Path),
+    default=Path("demo"),
+    show_default=True,
+    help="Folder to write into.",
+)
+@click.option(
+    "--model",
+    type=click.Path(path_type=Path),
+    metavar="BUNDLE",
+    help="Folder of the model.  [default: the one that is installed]",
+)
+@click.option("--force", is_flag=True, help="Replace files in a folder that is not empty.")
+def command(out: Path, model: Path | None, force: bool) -> None:
+    """Align a song that comes with the package, and say how well that went.
+
+    A recording of it is aligned twice: with its symbolic score, and with an image of the page alone. Both results
+    are compared with the truth, which is known, and written with everything that `fusili-mir align` can write.
+    """
+    from fusili_mir.alignment.aligning import as_encoder
+    from fusili_mir.demo.demonstration import check_demo_folder, demonstrate
+    from fusili_mir.demo.example import load_example
+
+    check_demo_folder(out, force)
+    example = load_example()
+    with plain_warnings():
+        from_score, from_image = demonstrate(example, as_encoder(model), out, force)
+    paragraphs = (
+        _piece(example, from_score),
+        _errors({"with the symbolic score": from_score, "with the page image alone": from_image}),
+        _files(from_score, from_image),
+        _next_commands(example, model),
+    )
+    click.echo("\n\n".join(paragraphs))
+
+
+def _piece(example: Example, from_score: Demonstration) -> str:
+    n_measures = len(from_score.alignment.pages.measures)
+    duration_sec = from_score.alignment.grid.end_sec
+    return (
+        f"{example.title}: {n_measures} measures.\n"
+        f"Aligned twice with a recording of {duration_sec:.0f} s, in which {len(example.truth)} notes are struck."
+    )
+
+
+def _errors(ways: dict[str, Demonstration]) -> str:
+    def line(title: str, *cells: str) -> str:
+        return f"  {title:<26}" + "".join(f"{cell:>8}" for cell in cells)
+
+    *others, last = _TOLERANCES_MS
+    lines = [
+        "How far the times found for the notes are from the true ones: the median, and",
+        f"the share of notes that are off by at most {', '.join(map(str, others))} or {last} ms",
+        line("", "median", *(f"{ms} ms" for ms in _TOLERANCES_MS), "took"),
+    ]
+    for title, way in ways.items():
+        shares = (f"{100 * way.errors.share_within(ms):.0f} %" for ms in _TOLERANCES_MS)
+        lines.append(line(title, f"{way.errors.median_ms:.0f} ms", *shares, f"{way.elapsed_sec:.1f} s"))
+    return "\n".join(lines)
+
+
+def _files(from_score: Demonstration, from_image: Demonstration) -> str:
+    shown = {
+        from_image.folder / "overlay-001.png": "the page: a line where each second sounds",
+        from_score.folder / "overlay-001.png": "the same, with the notes of each second",
+        from_score.folder / "similarity.png": "score against recording, and the path",
+        from_score.folder / "alignment.match": "for partitura; CSV, MIDI, JSON beside it",
+    }
+    width = max(len(str(file)) for file in shown)
+    return "\n".join(("Look at", *(f"  {file!s:<{width}}  {text}" for file, text in shown.items())))
+
+
+def _next_commands(example: Example, model: Path | None) -> str:
+    program = "fusili-mir" if shutil.which("fusili-mir") else shlex.quote(sys.argv[0])
+    with_model = f" --model {shlex.quote(str(model))}" if model else ""
+    page, recording = (shlex.quote(str(file)) for file in (example.page, example.recording))
+    return "\n".join(
+        (
+            "Try next",
+            f"  {program} point {page} {recording} --time 12.5{with_model}",
+            f"  {program} align YOUR_SCORE YOUR_RECORDING -o out{with_model}",
+            "The first says which spot sounds after 12.5 s. In the second, YOUR_SCORE is",
+            "MusicXML, MXL, MEI, a PDF or an image; YOUR_RECORDING is WAV, FLAC, MP3, OGG.",
+        )
+    )

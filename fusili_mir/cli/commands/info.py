@@ -1,0 +1,104 @@
+"""`fusili-mir info`: what a bundle is, and what this machine can run it on."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import textwrap
+from pathlib import Path
+from typing import Any
+
+import click
+
+from fusili_mir.errors import InputError, MissingExtraError
+from fusili_mir.model.bundle import TOWERS, AudioSpec, Bundle, ImageSpec, default_bundle, load_bundle
+from fusili_mir.model.sessions import available_devices, default_threads, onnxruntime_version, open_session
+
+__all__ = ["command"]
+
+_INDENT = 15  # columns of the terminal, for what each line is about
+
+
+@click.command(name="info")
+@click.argument("bundle", required=False, type=click.Path(path_type=Path))
+def command(bundle: Path | None) -> None:
+    """Describe BUNDLE, by default the one that is installed, and the devices that it can run on.
+
+    The checksums of its graphs are compared, and both graphs are opened.
+    """
+    try:
+        loaded = load_bundle(bundle) if bundle is not None else default_bundle()
+    except InputError as error:
+        if bundle is not None:
+            raise
+        loaded = None
+        _say("bundle", str(error))
+    if loaded is not None:
+        _describe(loaded)
+    _describe_machine(loaded)
+
+
+def _describe(bundle: Bundle) -> None:
+    manifest = bundle.manifest
+    _say("bundle", f"{manifest.name} ({manifest.precision}, format {manifest.format})")
+    _say("folder", str(bundle.folder))
+    _say("made by", manifest.made_by)
+    _say("licence", manifest.licence)
+    _say("image", _image(bundle.image))
+    _say("audio", _audio(bundle.audio))
+    _say("embeddings", f"{manifest.embedding_dim} dimensions, scale {manifest.scale:g}")
+    for tower in TOWERS:
+        spec = bundle.spec(tower)
+        n_bytes = len(bundle.read_graph(tower))
+        _say("graph", f"{spec.graph}, {n_bytes / 1e6:.1f} MB, checksum {spec.sha256[:12]} is right")
+    for title, content in (("training data", manifest.training_data), ("quality", manifest.quality)):
+        for key, value in content.items():
+            for each in value if isinstance(value, list) else [value]:
+                _say(title, f"{key}: {_plain(each)}")
+
+
+def _describe_machine(bundle: Bundle | None) -> None:
+    try:
+        version, devices = onnxruntime_version(), available_devices()
+    except MissingExtraError as error:
+        _say("onnxruntime", str(error))
+        return
+    _say("onnxruntime", f"{version}, built for {', '.join(devices)}")
+    if bundle is not None:
+        sessions = [open_session(bundle.read_graph(tower)) for tower in TOWERS]
+        _say("auto", f"runs on {sessions[0].device}, {default_threads()} threads")
+
+
+def _image(spec: ImageSpec) -> str:
+    if spec.segment == "staff_strips":
+        return (
+            f"staff strips {spec.height_px} px high, staff lines {spec.space_px:g} px apart, "
+            f"a column every {spec.patch_width_px} px"
+        )
+    return (
+        f"squares of {spec.width_px} x {spec.height_px} px, "
+        f"patches of {spec.patch_width_px} x {spec.patch_height_px} px"
+    )
+
+
+def _audio(spec: AudioSpec) -> str:
+    length = "clips of any length" if spec.clip_sec is None else f"clips of {spec.clip_sec:g} s"
+    return f"{spec.sample_rate_hz} Hz, {length}, a frame every {1000 * spec.frame_sec:g} ms"
+
+
+def _plain(value: Any) -> str:
+    """Write a value of JSON as people do, all of it."""
+    if isinstance(value, dict):
+        return ", ".join(f"{key} {_plain(each)}" for key, each in value.items())
+    if isinstance(value, list):
+        return ", ".join(map(_plain, value))
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def _say(title: str, text: str) -> None:
+    """Print one thing: one line, which is wrapped between words where a terminal is narrower."""
+    lines = [" ".join(text.split())]
+    if sys.stdout.isatty():
+        width = max(shutil.get_terminal_size().columns - _INDENT, _INDENT)
+        lines = textwrap.wrap(lines[0], width, break_long_words=False, break_on_hyphens=False)
+    click.echo(f"{title:<{_INDENT}}" + f"\n{'':<{_INDENT}}".join(lines))

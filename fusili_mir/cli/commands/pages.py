@@ -1,0 +1,62 @@
+"""`fusili-mir pages`: what is found on the pages of a score."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, get_args
+
+import click
+
+from fusili_mir.output.page_files import save_pages
+from fusili_mir.pages.engraving import Breaks, EngravingOptions, MusicFont
+from fusili_mir.pages.pages import Pages, open_pages
+from fusili_mir.staging import check_output_folder
+
+__all__ = ["command"]
+
+
+@click.command(name="pages")
+@click.argument("score", type=click.Path(path_type=Path))
+@click.option("-o", "--out", required=True, type=click.Path(path_type=Path), help="Folder to write into.")
+@click.option("--force", is_flag=True, help="Replace files in a folder that is not empty.")
+@click.option(
+    "--dpi", type=float, help="Resolution. [default: 200 for a PDF, 10 pixels a staff space otherwise]"
+)
+@click.option("--font", type=click.Choice(get_args(MusicFont)), default="Leipzig", show_default=True)
+@click.option("--breaks", type=click.Choice(get_args(Breaks)), default="auto", show_default=True)
+@click.option(
+    "--staff-height-mm", type=float, default=7.2, show_default=True, help="Size of a staff on the paper."
+)
+@click.option(
+    "--page-size-mm", type=(float, float), default=(210, 297), show_default=True, metavar="WIDTH HEIGHT"
+)
+def command(score: Path, out: Path, force: bool, dpi: float | None, **engraving: Any) -> None:
+    """Write the pages of SCORE as images, with an overlay that shows what was found on them.
+
+    SCORE is MusicXML, MXL or MEI, which is engraved (and then notes and measures are known, too), or a PDF, an
+    image or a folder of images, on which systems are looked for. Font, breaks and sizes are for engraving.
+    """
+    width_mm, height_mm = engraving.pop("page_size_mm")
+    options = EngravingOptions(page_width_mm=width_mm, page_height_mm=height_mm, dpi=dpi, **engraving)
+    check_output_folder(out, force)
+    pages = open_pages(score, options, dpi or 200.0, progress=True)
+    save_pages(pages, out, force, progress=True)
+    click.echo(f"{_summary(pages)} -> {out}")
+
+
+def _summary(pages: Pages) -> str:
+    counts = [
+        (len(pages.images), "page", "pages"),
+        (len(pages.systems), "system", "systems"),
+        (len(pages.staves), "staff", "staves"),
+    ]
+    if pages.score is not None:
+        counts += [
+            (len(pages.measures), "measure", "measures"),
+            (len(pages.notes), "note head", "note heads"),
+        ]
+    summary = ", ".join(f"{number} {one if number == 1 else many}" for number, one, many in counts)
+    empty = sorted(set(range(len(pages.images))) - set(pages.systems["page"].tolist()))
+    if empty:
+        summary += f" (no music found on page {', '.join(str(page + 1) for page in empty)})"
+    return summary

@@ -1,0 +1,62 @@
+"""`fusili-mir point`: what on the pages sounds at a second, and when a spot sounds."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import click
+
+from fusili_mir.cli.options import AlignmentOptions, alignment_options, plain_warnings
+
+__all__ = ["command"]
+
+_PLACE = re.compile(r"(\d+):(-?[\d.]+),(-?[\d.]+)")
+
+
+@click.command(name="point")
+@click.argument("score", type=click.Path(path_type=Path))
+@click.argument("audio", type=click.Path(path_type=Path))
+@click.option("--time", "seconds", type=float, metavar="SECONDS", help="Find what sounds then.")
+@click.option("--at", "place", metavar="PAGE:X,Y", help="Find when that spot sounds; the first page is 1.")
+@click.option("--top", type=click.IntRange(min=1), default=5, show_default=True, help="How many answers.")
+@alignment_options
+def command(
+    score: Path, audio: Path, seconds: float | None, place: str | None, top: int, **options: Any
+) -> None:
+    """Point at a second of AUDIO and get spots of SCORE, or the other way round.
+
+    The first answer is the one that fits the whole recording; those after it are other spots or moments that are
+    alike, best first. Pages are counted from 1; x and y are pixels of the page.
+    """
+    from fusili_mir.alignment.retrieval import point_at_spot, point_at_time
+
+    if (seconds is None) == (place is None):
+        raise click.UsageError("give either --time SECONDS or --at PAGE:X,Y")
+    spot = None if place is None else _parse_place(place)
+    with plain_warnings():
+        alignment = AlignmentOptions(**options).align(score, audio)
+    if seconds is not None:
+        lines = ["page        x        y  measure  similarity"]
+        for found in point_at_time(alignment, seconds, top):
+            where = f"{found.page + 1:4d} {found.x:8.1f} {found.y:8.1f}"
+            lines.append(f"{where}  {found.measure or '-':>7}  {found.similarity:10.3f}")
+    else:
+        assert spot is not None  # noqa: S101
+        lines = [" seconds  similarity"]
+        for moment in point_at_spot(alignment, spot[0] - 1, spot[1], spot[2], top):
+            lines.append(f"{moment.seconds:8.3f}  {moment.similarity:10.3f}")
+    click.echo("\n".join(lines))
+
+
+def _parse_place(text: str) -> tuple[int, float, float]:
+    match = _PLACE.fullmatch(text)
+    try:
+        if match is None or int(match[1]) < 1:
+            raise ValueError
+        return int(match[1]), float(match[2]), float(match[3])
+    except ValueError:
+        raise click.UsageError(
+            f"--at is {text!r}, expected PAGE:X,Y such as 1:420,310, with pages counted from 1"
+        ) from None

@@ -1,0 +1,67 @@
+"""`fusili-mir train`: train a model by a recipe."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from fusili_mir.errors import MissingExtraError
+
+__all__ = ["command"]
+
+
+@click.command(name="train")
+@click.argument("recipe")
+@click.option("--data", help="Folder or url of the rendered pairs.  [default: data.folder of the recipe]")
+@click.option(
+    "-o",
+    "--out",
+    type=click.Path(path_type=Path),
+    help="Folder of the run.  [default: runs/NAME OF THE RECIPE]",
+)
+@click.option(
+    "--override",
+    "overrides",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="Change the recipe, e.g. loss.alpha=0.5.",
+)
+@click.option("--resume", is_flag=True, help="Go on with the run in that folder, if there is one.")
+@click.option("--dry-run", is_flag=True, help="Only print parameters, memory and steps.")
+@click.pass_context
+def command(
+    context: click.Context,
+    recipe: str,
+    data: str | None,
+    out: Path | None,
+    overrides: tuple[str, ...],
+    resume: bool,
+    dry_run: bool,
+) -> None:
+    """Train a model by RECIPE, a TOML file or the name of a recipe that comes with the package.
+
+    Ctrl-C saves a checkpoint; the same command with --resume goes on from there. To train on several GPUs or
+    machines, put `torchrun ... -m fusili_training` in place of `fusili-mir train`.
+    """
+    try:
+        from fusili_training.loop.interruption import TrainingInterruptedError
+        from fusili_training.loop.recipe_files import read_recipe
+        from fusili_training.loop.running import describe_run, run_recipe
+    except ModuleNotFoundError as error:
+        raise MissingExtraError(
+            f"training needs the package {error.name}, which is not installed: pip install 'fusili-mir[train]'"
+        ) from error
+    if data is not None:
+        overrides = (*overrides, f"data.folder={data}")
+    chosen = read_recipe(recipe, overrides)
+    if dry_run:
+        click.echo("\n".join(describe_run(chosen)))
+        return
+    try:
+        summary = run_recipe(chosen, out or Path("runs") / chosen.name, resume)
+    except TrainingInterruptedError as interruption:
+        click.echo(f"fusili-mir: {interruption}", err=True)
+        context.exit(130)
+    if summary:
+        click.echo(summary)

@@ -1,0 +1,66 @@
+"""The command line: `fusili-mir COMMAND`. A command's module is imported only when it is called."""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from typing import Any
+
+import click
+
+from fusili_mir import __version__
+from fusili_mir.errors import FusiliError
+
+__all__ = ["main"]
+
+_COMMANDS = {
+    "align": "Align a recording with a score: which note, and which spot, sounds at which second.",
+    "demo": "Align a song that comes with the package, and say how well that went.",
+    "evaluate": "Measure a model by the paper's three tasks, and by its onset errors.",
+    "export": "Turn a trained checkpoint into a model bundle, checked against it.",
+    "info": "Say what a model bundle is, and what this machine can run it on.",
+    "pages": "Show what is found on the pages of a score: systems, measures, note heads.",
+    "point": "Point at a second and get a spot of the score, or the other way round.",
+    "render": "Turn a corpus of scores into training pairs.",
+    "train": "Train a model by a recipe.",
+}
+"""Name and one-line help of each command; `fusili_mir.cli.commands.NAME` holds its `command`."""
+
+
+class _LazyGroup(click.Group):
+    """A group that knows its commands' names and help, and imports one only to run it."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(_COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in _COMMANDS:
+            return None
+        command: click.Command = import_module(f"fusili_mir.cli.commands.{cmd_name}").command
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(_COMMANDS.items()))
+
+
+@click.group(cls=_LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="fusili-mir")
+def _cli() -> None:
+    """Bring score images and recordings together."""
+
+
+def main(argv: list[str] | None = None) -> None:
+    """Run the command line; a `FusiliError` becomes one line on standard error and exit code 1."""
+    try:
+        result: Any = _cli.main(args=argv, prog_name="fusili-mir", standalone_mode=False)
+        sys.exit(result if isinstance(result, int) else 0)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except (click.Abort, KeyboardInterrupt):
+        click.echo("fusili-mir: interrupted", err=True)
+        sys.exit(130)
+    except FusiliError as error:
+        click.echo(f"fusili-mir: {' '.join(str(error).split())}", err=True)
+        sys.exit(1)

@@ -1,0 +1,93 @@
+"""What the commands that align a recording with a score have in common."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+if TYPE_CHECKING:
+    from fusili_mir.alignment.results import Alignment
+
+__all__ = ["AlignmentOptions", "alignment_options", "plain_warnings"]
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True)
+class AlignmentOptions:
+    """What `alignment_options` asks for."""
+
+    model: Path | None
+    device: str
+    unfold: str
+    jumps: bool
+    dpi: float
+    cache: Path | None
+
+    def align(self, score: Path, audio: Path) -> Alignment:
+        """Align the recording with the score, with bars on a terminal."""
+        from fusili_mir.alignment.aligning import align_recording
+        from fusili_mir.model.bundle import default_bundle, load_bundle
+        from fusili_mir.model.encoder import Encoder
+        from fusili_mir.pages.pages import open_pages
+
+        encoder = Encoder(load_bundle(self.model) if self.model else default_bundle(), self.device)
+        pages = open_pages(score, dpi=self.dpi, progress=True)
+        return align_recording(pages, audio, encoder, self.unfold, self.jumps, self.cache, progress=True)
+
+
+def alignment_options(command: F) -> F:
+    """Add the options of an alignment to a command; pass them on to `AlignmentOptions`."""
+    for option in (
+        click.option(
+            "--cache",
+            type=click.Path(path_type=Path),
+            metavar="FILE",
+            help="Keep the encoded score in FILE for the next recording.",
+        ),
+        click.option("--dpi", type=float, default=200.0, show_default=True, help="Resolution of PDF pages."),
+        click.option(
+            "--jumps", is_flag=True, help="Let repeats be found by ear, where the score is images only."
+        ),
+        click.option(
+            "--unfold",
+            type=click.Choice(["auto", "maximal", "minimal", "none"]),
+            default="auto",
+            show_default=True,
+            help="Play all repeats of a symbolic score, none, the score as notated, or what fits best.",
+        ),
+        click.option(
+            "--device", default="auto", show_default=True, help="Where the model runs: auto, cpu, cuda."
+        ),
+        click.option(
+            "--model",
+            type=click.Path(path_type=Path),
+            metavar="BUNDLE",
+            help="Folder of the model.  [default: the one that is installed]",
+        ),
+    ):
+        command = option(command)
+    return command
+
+
+@contextmanager
+def plain_warnings() -> Iterator[None]:
+    """Show our warnings as one line each on standard error, and no others."""
+    from fusili_mir.alignment.aligning import AlignmentWarning
+    from fusili_mir.audio.recording import RecordingWarning
+
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("ignore")
+        for category in (AlignmentWarning, RecordingWarning):
+            warnings.simplefilter("always", category)
+        try:
+            yield
+        finally:
+            for warning in caught:
+                click.echo(f"fusili-mir: warning: {' '.join(str(warning.message).split())}", err=True)

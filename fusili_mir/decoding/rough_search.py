@@ -1,0 +1,203 @@
+"""The rough search: the best path over all stops, with frames and, in long pieces, stops taken in groups.
+
+It bounds the work of long pieces, tells unfoldings apart, finds repeats where only images are known, and measures
+how far the score explains the recording: against the recording played backwards, which has the same sounds in an
+order that the score does not explain.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from fusili_mir.arrays import Float32, Int64
+from fusili_mir.decoding.course import Course
+from fusili_mir.decoding.similarity import CourseSimilarity, log_mean_exp, pool_frames
+from fusili_mir.decoding.viterbi import Block, DecodedPath, PathCosts, best_path, best_score, whole_blocks
+from fusili_mir.errors import InputError
+
+__all__ = ["DecodingOptions", "RoughSearch", "path_costs", "played_columns"]
+
+_LEAST_STEP = 4.0  # stops a frame: a glissando goes faster than any tempo
+_FEW_STOPS = 8
+_DENSEST_HZ = 12.0  # notes after each other
+
+
+@dataclass(frozen=True)
+class DecodingOptions:
+    """How a path may run.
+
+    Attributes
+    ----------
+    max_speed : float
+        Fastest passage, over the average of the piece.
+    skip_cost, filler_cost, margin_cost, jump_cost : float
+        In nats; see `fusili_mir.decoding.viterbi.PathCosts`.
+    hub_weight, column_hub_weight : float
+        How far stops that sound like everything are marked down, as the baseline does with frames: 1 is all the
+        way, as in a step of Sinkhorn's iteration. The second is for courses of single columns.
+    onset_weight : float
+        Of the onsets that are heard; see `fusili_mir.audio.sound_envelope.FrameSound`.
+    band_stops : int
+        Least width of the band.
+    rough_cells : int
+        Most cells of the rough search.
+    """
+
+    max_speed: float = 16.0
+    skip_cost: float = 8.0
+    filler_cost: float = 10.0
+    margin_cost: float = 40.0
+    jump_cost: float = 40.0
+    hub_weight: float = 1.0
+    column_hub_weight: float = 0.6
+    onset_weight: float = 8.0
+    band_stops: int = 256
+    rough_cells: int = 2**23
+
+    def __post_init__(self) -> None:
+        if self.max_speed < 1 or self.band_stops < 16 or self.rough_cells < 2**10:
+            raise InputError(
+                f"max_speed {self.max_speed:g}, band_stops {self.band_stops}, rough_cells {self.rough_cells}; "
+                "expected at least 1, 16 and 1024"
+            )
+
+    def hub_weight_of(self, course: Course) -> np.float32:
+        """Return the weight for the stops of a course: less for few, each of which sounds for long."""
+        weight = self.column_hub_weight if course.of_columns else self.hub_weight
+        return np.float32(weight * len(course) / (len(course) + _FEW_STOPS))
+
+
+@dataclass(frozen=True)
+class RoughSearch:
+    """The search over all stops, in groups of frames and stops.
+
+    Attributes
+    ----------
+    similarity : CourseSimilarity
+        Of single frames and stops.
+    frame_sec : float
+        Time from one frame to the next.
+    scale : float
+        Of the cosines, as the bundle's model learnt it.
+    options : DecodingOptions
+    """
+
+    similarity: CourseSimilarity
+    frame_sec: float
+    scale: float
+    options: DecodingOptions
+
+    @cached_property
+    def factors(self) -> tuple[int, int]:
+        """Frames and stops in a group; powers of two, frames first while there are more of them."""
+        n_frames, n_stops = len(self.similarity.frames), len(self.similarity.course)
+        by_frame = by_stop = 1
+        while (n_frames / by_frame) * (n_stops / by_stop) > self.options.rough_cells:
+            if n_frames / by_frame > 2 * n_stops / by_stop:
+                by_frame *= 2
+            else:
+                by_stop *= 2
+        return by_frame, by_stop
+
+    @cached_property
+    def scores(self) -> Float32:
+        """Nats over the filler [shape=(n_frame_groups, n_stop_groups)]."""
+        by_frame, by_stop = self.factors
+        pooled = replace(self.similarity, frames=pool_frames(self.similarity.frames, by_frame))
+        scores = pooled.pooled(by_stop)
+        scores *= np.float32(self.scale)
+        scores -= pooled.baseline(self.scale)[:, None]
+        scores *= np.float32(by_frame)
+        return scores
+
+    @cached_property
+    def score(self) -> float:
+        """Of the best path, in nats a frame: unfoldings are told apart by it."""
+        return self._best_score(self.scores)
+
+    @cached_property
+    def reliability(self) -> float:
+        """See `WarpingPath.reliability`."""
+        backwards = self._best_score(self.scores[::-1])
+        free = float(np.maximum(self.scores.max(axis=1), 0.0).sum()) / len(self.similarity.frames)
+        if free - backwards < 1e-6:
+            return 0.0
+        return float(np.clip((self.score - backwards) / (free - backwards), 0.0, 1.0))
+
+    def path(self, jumps: bool = False) -> DecodedPath:
+        """Return the best path, in groups."""
+        n_frames, n_stops = self.scores.shape
+        by_frame = np.float32(self.factors[0])
+        hubs = by_frame * np.maximum(log_mean_exp(self.scores / by_frame, axis=0), 0.0)
+        hubs *= self.options.hub_weight_of(self.similarity.course)
+
+        def scores(block: Block) -> Float32:
+            return self.scores[block.frames, block.stops] - hubs[block.stops]
+
+        return best_path(scores, whole_blocks(n_frames, n_stops), n_stops, self.costs(jumps))
+
+    @cached_property
+    def stop_weights(self) -> Float32:
+        """How far each single stop counts as one [shape=(P,)]."""
+        return self.similarity.stop_weights()
+
+    def costs(self, jumps: bool = False) -> PathCosts:
+        """Say what a path of groups may do."""
+        weights = self.stop_weights
+        if self.factors[1] > 1:
+            weights = np.add.reduceat(weights, np.arange(0, len(weights), self.factors[1]))
+        costs = path_costs(self.options, weights, len(self.scores), self.frame_sec * self.factors[0])
+        return replace(costs, jump=self.options.jump_cost) if jumps else costs
+
+    def _best_score(self, scores: Float32) -> float:
+        n_frames, n_stops = scores.shape
+        total = best_score(
+            lambda block: scores[block.frames, block.stops],
+            whole_blocks(n_frames, n_stops),
+            n_stops,
+            self.costs(),
+        )
+        return total / len(self.similarity.frames)
+
+
+def path_costs(options: DecodingOptions, weights: Float32, n_frames: int, frame_sec: float) -> PathCosts:
+    """Say what a path of so many frames may do along stops of such weights."""
+    fastest = max(_LEAST_STEP, options.max_speed * len(weights) / n_frames)
+    return PathCosts(
+        max_step=2 ** math.ceil(math.log2(fastest)),
+        # Frames that are longer than notes have to pass some.
+        skip=options.skip_cost * max(0.0, 1 - frame_sec * _DENSEST_HZ),
+        filler=options.filler_cost,
+        margin=options.margin_cost,
+        weight=weights,
+    )
+
+
+def played_columns(rough: RoughSearch) -> Int64:
+    """Find out in which order the columns of a score are played, repeats and leaps included.
+
+    Parameters
+    ----------
+    rough : RoughSearch
+        Along the columns in reading order.
+
+    Returns
+    -------
+    np.ndarray of int [shape=(n,)]
+        All columns from the first to the last one played, in playing order.
+    """
+    path = rough.path(jumps=True)
+    by_stop = rough.factors[1]
+    n_stops, max_step = len(rough.similarity.course), rough.costs().max_step
+    step = np.diff(path.stop)
+    leaps = np.flatnonzero((step < 0) | (step > max_step))
+    if not len(leaps):
+        return np.arange(n_stops)
+    starts = path.stop[np.concatenate(([0], leaps + 1))] * by_stop
+    stops = np.minimum((path.stop[np.concatenate((leaps, [len(path.stop) - 1]))] + 1) * by_stop, n_stops)
+    starts[0], stops[-1] = 0, n_stops
+    return np.concatenate([np.arange(first, stop) for first, stop in zip(starts, stops, strict=True)])

@@ -1,0 +1,259 @@
+"""Comparing score and recording: cosines between image patches and audio frames.
+
+Inference needs no Sinkhorn: cosines are enough. What is compared are unit vectors, so that a product is a
+cosine; matrices are made block by block, never whole, so that memory does not grow with the recording.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from fusili_mir.arrays import Bool, Float32, Int64
+from fusili_mir.decoding.course import Course
+from fusili_mir.errors import InputError
+
+__all__ = [
+    "CourseSimilarity",
+    "column_similarity",
+    "frame_similarity",
+    "log_mean_exp",
+    "pool_frames",
+    "unit_vectors",
+]
+
+
+_BLOCK_CELLS = 2**22  # of one product: 16 MB
+
+
+def unit_vectors(vectors: npt.ArrayLike) -> Float32:
+    """Scale vectors [shape=(..., d)] to length 1; a zero vector stays zero."""
+    vectors = np.asarray(vectors, dtype=np.float32)
+    if vectors.ndim < 2 or not np.isfinite(vectors).all():
+        raise InputError(f"embeddings of shape {vectors.shape}; expected finite vectors of shape (..., d)")
+    length = np.linalg.norm(vectors, axis=-1, keepdims=True)
+    return np.asarray(vectors / np.maximum(length, np.finfo(np.float32).tiny), dtype=np.float32)
+
+
+def frame_similarity(patches: Float32, frames: Float32) -> Float32:
+    """Compare every image patch with every audio frame.
+
+    Parameters
+    ----------
+    patches : np.ndarray [shape=(N, d)]
+        Projected patch embeddings, class token already removed.
+    frames : np.ndarray [shape=(M, d)]
+        Projected audio-frame embeddings.
+
+    Returns
+    -------
+    np.ndarray [shape=(N, M)]
+        Cosine similarities, the matrix F of the paper, within [-1, 1].
+    """
+    if patches.ndim != 2 or frames.ndim != 2 or patches.shape[1] != frames.shape[1]:
+        raise InputError(
+            f"patches {patches.shape} and frames {frames.shape}; expected (N, d) and (M, d) with the same d"
+        )
+    return np.clip(unit_vectors(patches) @ unit_vectors(frames).T, -1.0, 1.0)
+
+
+def column_similarity(embeddings: Float32, mask: Bool, frames: Float32) -> Float32:
+    """Compare every column of a score with every audio frame: its best patch counts.
+
+    Parameters
+    ----------
+    embeddings : np.ndarray [shape=(C, R, d)]
+        Embeddings of the R patches of each column.
+    mask : np.ndarray [shape=(C, R)]
+        Which patches there are; at least one a column.
+    frames : np.ndarray [shape=(M, d)]
+
+    Returns
+    -------
+    np.ndarray [shape=(C, M)]
+        Within [-1, 1].
+    """
+    n_columns, n_rows, d = embeddings.shape
+    similarity = frame_similarity(embeddings.reshape(-1, d), frames).T.reshape(-1, n_columns, n_rows)
+    return _best_patch(similarity, mask).T
+
+
+def log_mean_exp(nats: Float32, axis: int) -> Float32:
+    """Return the logarithm of the mean of exponentials along an axis."""
+    top = nats.max(axis=axis, keepdims=True)
+    mean = np.exp(nats - top).mean(axis=axis)
+    return np.asarray(np.squeeze(top, axis) + np.log(mean), dtype=np.float32)
+
+
+def pool_frames(frames: Float32, factor: int) -> Float32:
+    """Average each `factor` successive frames [shape=(M, d)]; the last group may be shorter.
+
+    The averages are not scaled to length 1: a product with one is the mean of the cosines.
+    """
+    if factor == 1:
+        return frames
+    first = np.arange(0, len(frames), factor)
+    sums = np.add.reduceat(frames, first, axis=0)
+    return np.asarray(sums / np.diff(first, append=len(frames))[:, None], dtype=np.float32)
+
+
+@dataclass(frozen=True)
+class CourseSimilarity:
+    """The similarity of the stops of a course with the frames of a recording, made where it is asked for.
+
+    Attributes
+    ----------
+    embeddings : np.ndarray [shape=(C, R, d)]
+        Unit vectors of the patches of each column.
+    mask : np.ndarray [shape=(C, R)]
+        Which patches there are.
+    frames : np.ndarray [shape=(M, d)]
+        Unit vectors of the frames, or averages of some.
+    course : Course
+        Which columns each stop looks at; the best one counts.
+    """
+
+    embeddings: Float32
+    mask: Bool
+    frames: Float32
+    course: Course
+
+    def block(self, frames: slice, stops: slice) -> Float32:
+        """Return the similarity of some frames and stops [shape=(n_frames, n_stops)]."""
+        first = self.course.first[stops.start : stops.stop + 1]
+        columns = self.course.columns[first[0] : first[-1]]
+        similarity = self._columns(columns, self.frames[frames])
+        if len(columns) > len(first) - 1:
+            similarity = np.maximum.reduceat(similarity, first[:-1] - first[0], axis=1)
+        return similarity
+
+    def pooled(self, stop_factor: int) -> Float32:
+        """Return the similarity of all frames and groups of `stop_factor` stops [shape=(M, n_groups)].
+
+        The best stop of a group counts.
+        """
+        groups = np.arange(0, len(self.course), stop_factor)
+        result = np.empty((len(self.frames), len(groups)), dtype=np.float32)
+        for frames in self.frame_blocks(len(self.course)):
+            similarity = self.block(frames, slice(0, len(self.course)))
+            result[frames] = (
+                np.maximum.reduceat(similarity, groups, axis=1) if stop_factor > 1 else similarity
+            )
+        return result
+
+    def baseline(self, scale: float, n_columns: int = 1024) -> Float32:
+        """Return how similar each frame is to any column: the log of the mean of ``exp(scale * cosine)``.
+
+        Parameters
+        ----------
+        scale : float
+            Of the cosines.
+        n_columns : int
+            How many columns are looked at, evenly taken from all.
+
+        Returns
+        -------
+        np.ndarray [shape=(M,)]
+            In nats.
+        """
+        sample = _evenly_taken(n_columns, len(self.embeddings))
+        result = np.empty(len(self.frames), dtype=np.float32)
+        for frames in self.frame_blocks(len(sample)):
+            result[frames] = log_mean_exp(scale * self._columns(sample, self.frames[frames]), axis=1)
+        return result
+
+    def prominence(self, scale: float, frame_baseline: Float32, n_frames: int = 1024) -> Float32:
+        """Return by how much each stop is more similar to any frame than columns are on the whole.
+
+        Parameters
+        ----------
+        scale : float
+            Of the cosines.
+        frame_baseline : np.ndarray [shape=(M,)]
+            As `baseline` gives it.
+        n_frames : int
+            How many frames are looked at, evenly taken from all.
+
+        Returns
+        -------
+        np.ndarray [shape=(P,)]
+            In nats. Stops far above 0 sound like everything, those far below like nothing.
+        """
+        sample = _evenly_taken(n_frames, len(self.frames))
+        heard = replace(self, frames=self.frames[sample])
+        result = np.empty(len(self.course), dtype=np.float32)
+        size = max(16, _BLOCK_CELLS // (len(sample) * self.mask.shape[1]))
+        for start in range(0, len(result), size):
+            stops = slice(start, min(start + size, len(result)))
+            nats = scale * heard.block(slice(0, len(sample)), stops) - frame_baseline[sample, None]
+            result[stops] = log_mean_exp(nats, axis=0)
+        return result
+
+    def pairs(self, frames: Int64, stops: Int64) -> Float32:
+        """Return the similarity of each frame with the stop of the same place in the other list [shape=(n,)]."""
+        result = np.empty(len(frames), dtype=np.float32)
+        size = max(16, _BLOCK_CELLS // (self.embeddings.shape[1] * self.embeddings.shape[2]))
+        for start in range(0, len(frames), size):
+            some = slice(start, start + size)
+            n_columns = np.diff(self.course.first)[stops[some]]
+            pair = np.repeat(np.arange(len(n_columns)), n_columns)
+            begin = np.cumsum(n_columns) - n_columns
+            columns = self.course.columns[
+                np.repeat(self.course.first[stops[some]] - begin, n_columns) + np.arange(len(pair))
+            ]
+            # n: pairs and columns, r: patches of a column, d: embedding
+            cosines = np.einsum("nrd,nd->nr", self.embeddings[columns], self.frames[frames[some]][pair])
+            best = np.where(self.mask[columns], cosines, -1.0).max(axis=1)
+            result[some] = np.maximum.reduceat(best, begin)
+        return result
+
+    def stop_weights(self) -> Float32:
+        """Say how far each stop counts as one [shape=(P,)].
+
+        Onsets do in full. Columns do so far as they look unlike the one before: a note head is passed as one
+        stop, however many columns it is wide, and so is the paper up to the next.
+        """
+        if not self.course.of_columns:
+            return np.ones(len(self.course), dtype=np.float32)
+        columns = self.course.columns
+        return np.append(np.float32(0), np.maximum(1 - self.likeness(columns[1:], columns[:-1]), 0.0))
+
+    def likeness(self, columns: Int64, others: Int64) -> Float32:
+        """Return the mean cosine of the patches of each column with those of the other one [shape=(n,)]."""
+        result = np.empty(len(columns), dtype=np.float32)
+        size = max(16, _BLOCK_CELLS // (self.embeddings.shape[1] * self.embeddings.shape[2]))
+        for start in range(0, len(columns), size):
+            here, there = columns[start : start + size], others[start : start + size]
+            # n: columns, r: patches of a column, d: embedding
+            cosines = np.einsum("nrd,nrd->nr", self.embeddings[here], self.embeddings[there])
+            shown = self.mask[here] & self.mask[there]
+            result[start : start + size] = (cosines * shown).sum(axis=1) / np.maximum(shown.sum(axis=1), 1)
+        return result
+
+    def frame_blocks(self, n_columns: int) -> Iterator[slice]:
+        """Cut the frames into blocks, so that a product with that many columns stays small."""
+        size = max(16, _BLOCK_CELLS // (n_columns * self.mask.shape[1]))
+        for start in range(0, len(self.frames), size):
+            yield slice(start, min(start + size, len(self.frames)))
+
+    def _columns(self, columns: Int64, frames: Float32) -> Float32:
+        """Return the similarity of some frames and columns [shape=(n_frames, n_columns)]."""
+        patches = self.embeddings[columns]  # (n, R, d)
+        n_columns, n_rows, d = patches.shape
+        similarity = (frames @ patches.reshape(-1, d).T).reshape(-1, n_columns, n_rows)
+        return _best_patch(similarity, self.mask[columns])
+
+
+def _evenly_taken(number: int, n_all: int) -> Int64:
+    """Return at most so many places out of all, evenly spread."""
+    return np.unique(np.linspace(0, n_all - 1, min(number, n_all)).round().astype(np.int64))
+
+
+def _best_patch(similarity: Float32, mask: Bool) -> Float32:
+    """Take the best patch of each column: (M, C, R) and (C, R) -> (M, C)."""
+    if mask.shape[1] == 1:
+        return similarity[:, :, 0]
+    return np.asarray(np.where(mask, similarity, -1.0).max(axis=2), dtype=np.float32)

@@ -1,0 +1,74 @@
+"""How much better than anything else the stops of a course explain the frames of a recording."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from fusili_mir.arrays import Bool, Float32, Int64
+from fusili_mir.decoding.similarity import CourseSimilarity
+from fusili_mir.decoding.viterbi import Block
+
+__all__ = ["StopScores"]
+
+
+@dataclass(frozen=True)
+class StopScores:
+    """Scores in nats over the filler, made where they are asked for.
+
+    Attributes
+    ----------
+    similarity : CourseSimilarity
+    scale : float
+        Of the cosines, as the bundle's model learnt it.
+    baseline : np.ndarray [shape=(M,)]
+        What each frame has in common with any column.
+    hubs : np.ndarray [shape=(P,)]
+        What each stop has in common with any frame.
+    is_silent : np.ndarray of bool [shape=(M,)]
+        Frames that say nothing about any stop.
+    """
+
+    similarity: CourseSimilarity
+    scale: float
+    baseline: Float32
+    hubs: Float32
+    is_silent: Bool
+
+    @classmethod
+    def of(
+        cls,
+        similarity: CourseSimilarity,
+        scale: float,
+        hub_weight: np.float32,
+        is_silent: Bool,
+    ) -> StopScores:
+        """Measure what frames and stops have in common with all others."""
+        baseline = similarity.baseline(scale)
+        hubs = hub_weight * np.maximum(similarity.prominence(scale, baseline), 0.0)
+        return cls(similarity, scale, baseline, hubs, is_silent)
+
+    def __call__(self, block: Block) -> Float32:
+        """Return the scores of a block [shape=(n_frames, n_stops)]."""
+        nats = self.similarity.block(block.frames, block.stops)
+        nats *= np.float32(self.scale)
+        nats -= self.baseline[block.frames, None]
+        nats -= self.hubs[block.stops]
+        nats[self.is_silent[block.frames]] = 0.0
+        return nats
+
+    def pairs(self, frames: Int64, stops: Int64) -> Float32:
+        """Return the score of each frame at the stop of the same place in the other list [shape=(n,)]."""
+        nats = np.float32(self.scale) * self.similarity.pairs(frames, stops)
+        nats -= self.baseline[frames] + self.hubs[stops]
+        return np.where(self.is_silent[frames], np.float32(0.0), nats)
+
+    def among(self, frames: Int64) -> StopScores:
+        """Keep some frames."""
+        return replace(
+            self,
+            similarity=replace(self.similarity, frames=self.similarity.frames[frames]),
+            baseline=self.baseline[frames],
+            is_silent=self.is_silent[frames],
+        )

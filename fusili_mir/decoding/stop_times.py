@@ -1,0 +1,96 @@
+"""From a warping path to the times at which stops begin, finer than frames.
+
+The path is in one frame at one stop and in the next at another: the new stop begins with the onset next to that
+change. Stops that the path passed by are placed between their neighbours as the score has them. What lies before
+the first stop or after the last one that was heard has no time.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from fusili_mir.arrays import Bool, Float64
+from fusili_mir.audio.sound_envelope import SoundEnvelope
+from fusili_mir.decoding.similarity import CourseSimilarity
+from fusili_mir.decoding.warping_path import WarpingPath
+from fusili_mir.errors import InputError
+from fusili_mir.geometry import FrameGrid
+
+__all__ = ["StopTimes", "stop_times"]
+
+_ONSET_REACH_SEC = 0.07
+
+
+@dataclass(frozen=True)
+class StopTimes:
+    """When the stops of a course are played.
+
+    Attributes
+    ----------
+    onset_sec : np.ndarray [shape=(P,)]
+        Within the recording; NaN for stops before the first or after the last one that was heard.
+    end_sec : float
+        When the last one that was heard ends.
+    confidence : np.ndarray [shape=(P,)]
+        Mean over its frames; 0 for stops without any.
+    """
+
+    onset_sec: Float64
+    end_sec: float
+    confidence: Float64
+
+    @property
+    def is_heard(self) -> Bool:
+        """Whether stops lie within what was heard [shape=(P,)]."""
+        return np.isfinite(self.onset_sec)
+
+
+def stop_times(
+    path: WarpingPath,
+    similarity: CourseSimilarity,
+    grid: FrameGrid,
+    envelope: SoundEnvelope | None = None,
+) -> StopTimes:
+    """Find when each stop begins.
+
+    Parameters
+    ----------
+    path : WarpingPath
+    similarity : CourseSimilarity
+        That the path was found with.
+    grid : FrameGrid
+        Of the recording.
+    envelope : SoundEnvelope, optional
+        Of the recording: a stop begins with the onset next to the first frame that it is heard in. Without an
+        envelope, or an onset near, it begins with that frame.
+
+    Returns
+    -------
+    StopTimes
+    """
+    music = np.flatnonzero(~path.is_filler)
+    n_stops = len(similarity.course)
+    if not len(music):
+        raise InputError("nothing in the recording sounds like the score; is it a recording of this piece?")
+    visited, first = np.unique(path.stop[music], return_index=True)
+    frame = music[first]
+    begin_sec = grid.start_sec + frame * grid.frame_sec  # half-way from the middle of the frame before
+    onset_sec = np.full(n_stops, np.nan)
+    onset_sec[visited] = (
+        begin_sec if envelope is None else envelope.nearest_onset(begin_sec, _ONSET_REACH_SEC)
+    )
+    heard = np.arange(visited[0], visited[-1] + 1)
+    passed = heard[np.isnan(onset_sec[heard])]
+    onset_sec[passed] = np.interp(
+        similarity.course.start[passed], similarity.course.start[visited], onset_sec[visited]
+    )
+    onset_sec[heard] = np.maximum.accumulate(grid.within(onset_sec[heard]))
+    counts = np.bincount(path.stop[music], minlength=n_stops)
+    sums = np.bincount(path.stop[music], weights=path.confidence[music], minlength=n_stops)
+    return StopTimes(
+        onset_sec=onset_sec,
+        end_sec=float(grid.within(grid.start_sec + (music[-1] + 1) * grid.frame_sec)),
+        confidence=sums / np.maximum(counts, 1),
+    )

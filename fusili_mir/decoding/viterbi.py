@@ -1,0 +1,293 @@
+"""The best path through stops and frames: dynamic programming with a filler state beside every stop.
+
+In each frame the path is at one stop, in one of two states: the music of that stop sounds, or something else
+does (silence, applause, talk) while the place is kept. From frame to frame it stays, or goes on by at most
+`PathCosts.max_step` stops. Scores are nats over the filler, whose own score is 0.
+
+Frames are worked off in blocks, each with a range of stops: one range of all stops is an exact search, ranges
+that follow a rough path are a band. In long searches only the rows between blocks are kept, and a block is
+computed again when the path is traced back through it, so that memory does not grow with frames times stops.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+
+from fusili_mir.arrays import Bool, Float32, Int64
+
+__all__ = ["Block", "BlockScores", "DecodedPath", "PathCosts", "best_path", "best_score", "whole_blocks"]
+
+
+_NEVER = np.float32(-np.inf)
+_BLOCK_CELLS = 2**20
+_KEPT_CELLS = 2**23  # a search of up to so many cells, 12 bytes each, is kept whole
+
+
+@dataclass(frozen=True)
+class Block:
+    """Some frames, and the stops that the path may visit in them."""
+
+    frames: slice
+    stops: slice
+
+
+BlockScores: TypeAlias = Callable[[Block], Float32]
+"""Gives the score of a block [shape=(n_frames, n_stops)], in nats over the filler."""
+
+
+@dataclass(frozen=True)
+class PathCosts:
+    """What a path may do, and what it pays for it, in nats.
+
+    Attributes
+    ----------
+    max_step : int
+        Stops that it may go on by from one frame to the next; a power of two.
+    skip : float
+        For each stop that is passed without a frame of its own.
+    filler : float
+        For entering the filler.
+    left_out, cut_off, margin : float
+        For beginning after the first stop, and for ending before the last one: so much for each stop that is
+        left out, and so much at most. Ending early has to be cheaper than rushing through the rest.
+    jump : float, optional
+        For going on at any other stop, backwards or forwards; without it, that is impossible. Only for blocks
+        that hold all stops.
+    weight : np.ndarray of float [shape=(n_stops,)], optional
+        How far each stop counts as one, where stops are passed or left out; by default, 1.
+    """
+
+    max_step: int
+    skip: float = 1.0
+    filler: float = 10.0
+    left_out: float = 5.0
+    cut_off: float = 1.0
+    margin: float = 40.0
+    jump: float | None = None
+    weight: Float32 | None = None
+
+
+@dataclass(frozen=True)
+class DecodedPath:
+    """A path, frame by frame.
+
+    Attributes
+    ----------
+    stop : np.ndarray of int [shape=(M,)]
+        Where it is.
+    is_filler : np.ndarray of bool [shape=(M,)]
+        Whether something else than the music of that stop sounds.
+    gap : np.ndarray of float [shape=(M,)]
+        By how many nats the stop scores less than the best one of its frame: 0 or less.
+    """
+
+    stop: Int64
+    is_filler: Bool
+    gap: Float32
+
+
+@dataclass(frozen=True)
+class _Table:
+    """The best scores of paths that end in each frame at each stop of a block [shape=(n_frames, n_stops)]."""
+
+    emission: Float32
+    music: Float32
+    filler: Float32
+
+
+@dataclass(frozen=True)
+class _Entry:
+    """The best scores of paths that end just before a block, at each of its stops [shape=(n_stops,)]."""
+
+    music: Float32
+    filler: Float32
+
+
+def whole_blocks(n_frames: int, n_stops: int) -> list[Block]:
+    """Cut the frames into blocks that hold all stops."""
+    size = max(8, _BLOCK_CELLS // n_stops)
+    return [
+        Block(slice(start, min(start + size, n_frames)), slice(0, n_stops))
+        for start in range(0, n_frames, size)
+    ]
+
+
+def best_score(scores: BlockScores, blocks: Sequence[Block], n_stops: int, costs: PathCosts) -> float:
+    """Return the score of the best path, in nats."""
+    total, entry, table = 0.0, None, None
+    for before, block in zip([None, *blocks], blocks, strict=False):
+        entry = _entry(table, before, block)
+        table = _fill(scores(block), entry, block, costs)
+        total += _top(entry)
+    assert table is not None  # noqa: S101
+    margin = _ending(blocks[-1].stops, n_stops, costs)
+    return total + float((np.maximum(table.music[-1], table.filler[-1]) - margin).max())
+
+
+def best_path(scores: BlockScores, blocks: Sequence[Block], n_stops: int, costs: PathCosts) -> DecodedPath:
+    """Find the best path.
+
+    Parameters
+    ----------
+    scores : callable
+        Gives the scores of a block; in long searches asked twice for each.
+    blocks : sequence of Block
+        Frames without gap or overlap, in order; the stops of neighbours overlap.
+    n_stops : int
+        Of the whole course.
+    costs : PathCosts
+
+    Returns
+    -------
+    DecodedPath
+    """
+    keep = sum(len(range(n_stops)[b.stops]) * (b.frames.stop - b.frames.start) for b in blocks) <= _KEPT_CELLS
+    entries: list[_Entry | None] = []
+    tables: list[_Table | None] = []
+    table: _Table | None = None
+    for before, block in zip([None, *blocks], blocks, strict=False):
+        entries.append(_entry(table, before, block))
+        table = _fill(scores(block), entries[-1], block, costs)
+        tables.append(table if keep else None)
+    assert table is not None  # noqa: S101
+    margin = _ending(blocks[-1].stops, n_stops, costs)
+    local = int((np.maximum(table.music[-1], table.filler[-1]) - margin).argmax())
+    place = (local + blocks[-1].stops.start, bool(table.filler[-1, local] > table.music[-1, local]))
+    pieces: list[DecodedPath] = []
+    for block, entry, kept in zip(reversed(blocks), reversed(entries), reversed(tables), strict=True):
+        table = kept or _fill(scores(block), entry, block, costs)
+        piece, place = _trace_block(table, entry, block, place, costs)
+        pieces.append(piece)
+    pieces.reverse()
+    return DecodedPath(
+        stop=np.concatenate([piece.stop for piece in pieces]),
+        is_filler=np.concatenate([piece.is_filler for piece in pieces]),
+        gap=np.concatenate([piece.gap for piece in pieces]),
+    )
+
+
+def _entry(table: _Table | None, before: Block | None, block: Block) -> _Entry | None:
+    """Carry the last row of a block over to the stops of the next one."""
+    if table is None or before is None:
+        return None
+    lo, hi = max(before.stops.start, block.stops.start), min(before.stops.stop, block.stops.stop)
+    rows = []
+    for values in (table.music[-1], table.filler[-1]):
+        row = np.full(block.stops.stop - block.stops.start, _NEVER, dtype=np.float32)
+        row[lo - block.stops.start : hi - block.stops.start] = values[
+            lo - before.stops.start : hi - before.stops.start
+        ]
+        rows.append(row)
+    return _Entry(*rows)
+
+
+def _top(entry: _Entry | None) -> float:
+    """Return what is taken off the scores of a block: they are kept near 0, where float32 is fine."""
+    return 0.0 if entry is None else float(max(entry.music.max(), entry.filler.max()))
+
+
+def _counted(stops: slice, costs: PathCosts) -> Float32:
+    """Count some stops by their weights: how many lie before each of them, and in all [shape=(n_stops + 1,)]."""
+    n_stops = stops.stop - stops.start
+    weight = np.ones(n_stops) if costs.weight is None else costs.weight[stops]
+    return np.append(0.0, np.cumsum(weight, dtype=np.float64)).astype(np.float32)
+
+
+def _beginning(stops: slice, costs: PathCosts) -> Float32:
+    """Return what it costs to begin at each of some stops; the first one of all is free."""
+    before = _counted(slice(0, stops.stop), costs)[stops.start : -1]
+    return np.asarray(np.minimum(costs.left_out * before, costs.margin), dtype=np.float32)
+
+
+def _ending(stops: slice, n_stops: int, costs: PathCosts) -> Float32:
+    """Return what it costs to end at each of some stops; the last one of all is free."""
+    counted = _counted(slice(stops.start, n_stops), costs)
+    after = (counted[-1] - counted[1:])[: stops.stop - stops.start]
+    return np.asarray(np.minimum(costs.cut_off * after, costs.margin), dtype=np.float32)
+
+
+def _fill(emission: Float32, entry: _Entry | None, block: Block, costs: PathCosts) -> _Table:
+    """Compute a block frame by frame."""
+    n_frames, width = emission.shape
+    table = _Table(emission, np.empty_like(emission), np.empty_like(emission))
+    passed = np.float32(costs.skip) * _counted(block.stops, costs)
+    entering = np.float32(costs.filler)
+    either = np.empty(width, dtype=np.float32)
+    padded = np.full(costs.max_step + width, _NEVER, dtype=np.float32)
+    if entry is None:
+        table.filler[0] = -_beginning(block.stops, costs)
+        table.music[0] = table.filler[0] + emission[0]
+        music, filler = table.music[0], table.filler[0]
+    else:
+        top = np.float32(_top(entry))
+        music, filler = entry.music - top, entry.filler - top
+    for frame in range(1 if entry is None else 0, n_frames):
+        np.maximum(music, filler, out=either)
+        np.add(either, passed[1:], out=padded[costs.max_step :])
+        arriving = _window_maximum(padded, costs.max_step)[:width]
+        here, other = table.music[frame], table.filler[frame]
+        np.subtract(arriving, passed[:-1], out=here)
+        np.maximum(here, either, out=here)
+        if costs.jump is not None:
+            np.maximum(here, either.max() - np.float32(costs.jump), out=here)
+        here += emission[frame]
+        np.subtract(music, entering, out=other)
+        np.maximum(other, filler, out=other)
+        music, filler = here, other
+    return table
+
+
+def _window_maximum(values: Float32, size: int) -> Float32:
+    """Return the maximum of each `size` successive values; `size` is a power of two."""
+    reach = 1
+    while reach < size:
+        values = np.maximum(values[reach:], values[:-reach])
+        reach *= 2
+    return values
+
+
+def _trace_block(
+    table: _Table, entry: _Entry | None, block: Block, place: tuple[int, bool], costs: PathCosts
+) -> tuple[DecodedPath, tuple[int, bool]]:
+    """Follow a path back from its place in the last frame of a block; return its place before the block, too."""
+    n_frames = len(table.music)
+    music, filler = table.music, table.filler
+    if entry is not None:
+        music, filler = np.vstack((entry.music, music)), np.vstack((entry.filler, filler))
+    either = np.maximum(music, filler)
+    passed = np.float32(costs.skip) * _counted(block.stops, costs)
+    stop = np.empty(n_frames, dtype=np.int64)
+    is_filler = np.empty(n_frames, dtype=bool)
+    local, other = place[0] - block.stops.start, place[1]
+    before = len(music) - 2  # row of the frame before
+    for frame in range(n_frames - 1, -1, -1):
+        stop[frame], is_filler[frame] = local, other
+        if before < 0:
+            break
+        if other:
+            other = bool(filler[before, local] >= music[before, local] - np.float32(costs.filler))
+        else:
+            local = _source(either[before], local, passed, costs)
+            other = bool(filler[before, local] > music[before, local])
+        before -= 1
+    chosen = np.where(is_filler, 0.0, table.emission[np.arange(n_frames), stop])
+    gap = (chosen - np.maximum(table.emission.max(axis=1), 0.0)).astype(np.float32)
+    offset = block.stops.start
+    return DecodedPath(stop + offset, is_filler, gap), (local + offset, other)
+
+
+def _source(either: Float32, local: int, passed: Float32, costs: PathCosts) -> int:
+    """Return the stop that a path came from which now is at stop `local`."""
+    first = max(0, local - costs.max_step)
+    arriving = either[first:local] - (passed[local] - passed[first + 1 : local + 1])
+    source, best = local, float(either[local])
+    if len(arriving) and float(arriving.max()) > best:
+        source = local - 1 - int(arriving[::-1].argmax())
+        best = float(arriving.max())
+    if costs.jump is not None and float(either.max()) - costs.jump > best:
+        return int(either.argmax())
+    return source

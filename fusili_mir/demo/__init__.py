@@ -1,0 +1,1 @@
+"""Demo: the example that comes with the package, aligned and compared with the truth."""

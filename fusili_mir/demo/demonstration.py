@@ -1,0 +1,195 @@
+"""The demonstration: the example of the package, aligned from its score, and from its page image alone."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from fusili_mir.alignment.aligning import align_recording
+from fusili_mir.alignment.results import Alignment
+from fusili_mir.arrays import Float64, Table
+from fusili_mir.demo.example import Example
+from fusili_mir.errors import OutputError
+from fusili_mir.model.encoder import Encoder
+from fusili_mir.output.alignment_files import check_formats, write_formats
+from fusili_mir.output.time_overlay import draw_times
+from fusili_mir.pages.pages import open_pages
+from fusili_mir.staging import check_output_folder, interrupts_held, staged_folder
+
+__all__ = [
+    "Demonstration",
+    "OnsetErrors",
+    "check_demo_folder",
+    "demonstrate",
+    "errors_of_notes",
+    "errors_of_places",
+]
+
+FROM_SCORE, FROM_IMAGE = "from-score", "from-image"
+
+
+@dataclass(frozen=True, eq=False)
+class OnsetErrors:
+    """How far from the truth notes were placed, (n,) seconds; infinite for notes that were not found."""
+
+    errors_sec: Float64
+
+    @property
+    def median_ms(self) -> float:
+        """The median error in milliseconds."""
+        return 1000 * float(np.median(self.errors_sec))
+
+    def share_within(self, tolerance_ms: float) -> float:
+        """Return the share of notes whose error is at most so large."""
+        return float(np.mean(self.errors_sec <= tolerance_ms / 1000 + 1e-9))
+
+
+@dataclass(frozen=True, eq=False)
+class Demonstration:
+    """One way to align the example.
+
+    Attributes
+    ----------
+    folder : Path
+        With all files.
+    alignment : Alignment
+    errors : OnsetErrors
+        Of every note that is played.
+    elapsed_sec : float
+        From opening the score to the alignment.
+    """
+
+    folder: Path
+    alignment: Alignment
+    errors: OnsetErrors
+    elapsed_sec: float
+
+
+def check_demo_folder(out: str | Path, force: bool = False) -> None:
+    """Refuse a folder that `demonstrate` would refuse: call it before long work."""
+    try:
+        check_output_folder(out, force)
+    except OutputError as error:
+        if _holds_demo(Path(out)):
+            raise OutputError(
+                f"{out}: the results of an earlier demo are there; add --force to replace them, or write to "
+                "another folder with -o FOLDER"
+            ) from error
+        raise
+
+
+def demonstrate(
+    example: Example, encoder: Encoder, out: str | Path, force: bool = False
+) -> tuple[Demonstration, Demonstration]:
+    """Align the example both ways, and write everything about it.
+
+    Parameters
+    ----------
+    example : Example
+    encoder : Encoder
+    out : str or Path
+        A folder for the two folders `from-score` and `from-image`, each with all formats that apply and a page
+        that shows when its places sound.
+    force : bool
+        Whether files in folders that are not empty may be replaced.
+
+    Returns
+    -------
+    from_score, from_image : Demonstration
+    """
+    out = Path(out)
+    check_demo_folder(out, force)
+    with _folder_if_used(out), ExitStack() as stages:
+        score_folder = stages.enter_context(staged_folder(out / FROM_SCORE, force))
+        image_folder = stages.enter_context(staged_folder(out / FROM_IMAGE, force))
+        from_score = _align(example.score, example, encoder, out / FROM_SCORE)
+        from_image = _align(example.page, example, encoder, out / FROM_IMAGE)
+        _write(from_score.alignment, score_folder)
+        _write(from_image.alignment, image_folder)
+        with interrupts_held():
+            stages.close()
+    return from_score, from_image
+
+
+def errors_of_notes(alignment: Alignment, truth: Table) -> OnsetErrors:
+    """Compare the notes of an alignment with the truth.
+
+    Parameters
+    ----------
+    alignment : Alignment
+        With a symbolic score.
+    truth : np.ndarray of `TRUTH_DTYPE` [shape=(n,)]
+
+    Returns
+    -------
+    OnsetErrors
+        A row of the truth each; where a note is played again, its first time counts.
+    """
+    notes = alignment.notes[::-1]
+    found_sec = dict(zip(notes["notated_id"].tolist(), notes["onset_sec"].tolist(), strict=True))
+    return _errors([found_sec.get(note_id, np.nan) for note_id in truth["id"].tolist()], truth)
+
+
+def errors_of_places(alignment: Alignment, truth: Table) -> OnsetErrors:
+    """Compare when the places of note heads sound with the truth.
+
+    Parameters
+    ----------
+    alignment : Alignment
+        With the page images for which the truth knows the heads.
+    truth : np.ndarray of `TRUTH_DTYPE` [shape=(n,)]
+
+    Returns
+    -------
+    OnsetErrors
+        A row of the truth each.
+    """
+    x, y = truth["x"].copy(), truth["y"].copy()
+    for page, skew in enumerate(alignment.pages.skews):
+        here = truth["page"] == page
+        x[here], y[here] = skew.to_level(x[here], y[here])
+    return _errors(alignment.position_maps.position_to_seconds(truth["page"], x, y), truth)
+
+
+def _holds_demo(out: Path) -> bool:
+    with suppress(PermissionError):
+        return (out / FROM_SCORE).is_dir() or (out / FROM_IMAGE).is_dir()
+    return False
+
+
+def _errors(found_sec: npt.ArrayLike, truth: Table) -> OnsetErrors:
+    errors_sec = np.abs(np.asarray(found_sec, dtype=np.float64) - truth["onset_sec"])
+    return OnsetErrors(np.where(np.isnan(errors_sec), np.inf, errors_sec))
+
+
+def _align(score: Path, example: Example, encoder: Encoder, folder: Path) -> Demonstration:
+    start_sec = time.perf_counter()
+    alignment = align_recording(open_pages(score, progress=True), example.recording, encoder, progress=True)
+    elapsed_sec = time.perf_counter() - start_sec
+    measure = errors_of_places if alignment.played is None else errors_of_notes
+    return Demonstration(folder, alignment, measure(alignment, example.truth), elapsed_sec)
+
+
+def _write(alignment: Alignment, folder: Path) -> None:
+    pages = alignment.pages
+    write_formats(alignment, folder, check_formats((), pages.filename, alignment.played is not None))
+    for page in range(len(pages.images)):
+        draw_times(alignment, page).save(folder / f"overlay-{page + 1:03d}.png")
+
+
+@contextmanager
+def _folder_if_used(folder: Path) -> Iterator[None]:
+    """Take a folder away that was not there before, if nothing has come into it."""
+    is_new = not folder.exists()
+    try:
+        yield
+    finally:
+        if is_new:
+            with suppress(OSError):  # something has, or it was never made
+                folder.rmdir()

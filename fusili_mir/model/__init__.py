@@ -1,0 +1,1 @@
+"""Model: a bundle -> an encoder that turns segments and clips into embeddings."""

@@ -1,0 +1,152 @@
+"""Bundles: a trained model as a folder of `manifest.json`, `image.onnx` and `audio.onnx`.
+
+The format is described in `docs/bundle.md`. A bundle may come from anywhere: nothing outside its folder is
+opened, and a graph is used only when its checksum is the manifest's.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal
+
+from fusili_mir.errors import InputError
+from fusili_mir.model.graph_files import refuse_external_data
+from fusili_mir.model.manifest import BUNDLE_FORMAT, AudioSpec, ImageSpec, Manifest, read_manifest
+from fusili_mir.staging import staged_folder
+
+__all__ = [
+    "BUNDLE_FORMAT",
+    "TOWERS",
+    "AudioSpec",
+    "Bundle",
+    "ImageSpec",
+    "Manifest",
+    "Tower",
+    "default_bundle",
+    "load_bundle",
+    "save_bundle",
+]
+
+Tower = Literal["image", "audio"]
+TOWERS: tuple[Tower, ...] = ("image", "audio")
+
+_MANIFEST = "manifest.json"
+_DEFAULT_FOLDER = Path(__file__).parents[1] / "models" / "small"
+
+
+@dataclass(frozen=True)
+class Bundle:
+    """A bundle on disk: its folder, and its manifest, which has been checked."""
+
+    folder: Path
+    manifest: Manifest
+
+    @property
+    def image(self) -> ImageSpec:
+        """What the image graph takes and gives."""
+        return self.manifest.image
+
+    @property
+    def audio(self) -> AudioSpec:
+        """What the audio graph takes and gives."""
+        return self.manifest.audio
+
+    def spec(self, tower: Tower) -> ImageSpec | AudioSpec:
+        """Return what a graph takes and gives."""
+        return self.image if tower == "image" else self.audio
+
+    def graph_path(self, tower: Tower) -> Path:
+        """Return where a graph lies, after a check that it does lie in the folder."""
+        path = self.folder / self.spec(tower).graph
+        if not path.is_file():
+            raise InputError(f"{path}: the {tower} graph of the bundle is missing; copy the whole folder")
+        if path.resolve().parent != self.folder.resolve():
+            raise InputError(f"{path}: a link that leaves the bundle's folder; copy the file into it")
+        return path
+
+    def read_graph(self, tower: Tower) -> bytes:
+        """Read a graph, which must be the one that the manifest describes and hold all its weights."""
+        path = self.graph_path(tower)
+        try:
+            graph = path.read_bytes()
+        except OSError as error:
+            raise InputError(f"{path}: cannot be read ({error.strerror})") from error
+        expected = self.spec(tower).sha256
+        found = hashlib.sha256(graph).hexdigest()
+        if found != expected:
+            raise InputError(
+                f"{path}: sha256 {found[:12]}..., expected {expected[:12]}... as in the manifest; "
+                "the file is damaged or of another bundle: copy the folder again"
+            )
+        refuse_external_data(str(path), graph)
+        return graph
+
+
+def load_bundle(folder: str | Path) -> Bundle:
+    """Load a bundle.
+
+    Parameters
+    ----------
+    folder : str or Path
+        With `manifest.json` and two graphs.
+
+    Returns
+    -------
+    Bundle
+        Its manifest is checked and the graphs are there; they are read, and checked, when they are used.
+    """
+    folder = Path(folder)
+    if not (folder / _MANIFEST).is_file():
+        found = (
+            "a folder without manifest.json"
+            if folder.is_dir()
+            else "a file"
+            if folder.exists()
+            else "not found"
+        )
+        raise InputError(f"{folder}: {found}; expected a bundle, the folder that `fusili-mir export` writes")
+    bundle = Bundle(folder, read_manifest(folder / _MANIFEST))
+    for tower in TOWERS:
+        bundle.graph_path(tower)
+    return bundle
+
+
+def default_bundle() -> Bundle:
+    """Load the bundle that is installed with the package."""
+    if not _DEFAULT_FOLDER.is_dir():
+        raise InputError(
+            "no model comes with this installation; pass --model BUNDLE (in Python: load_bundle(folder)), or "
+            "install a release of fusili-mir"
+        )
+    return load_bundle(_DEFAULT_FOLDER)
+
+
+def save_bundle(
+    out: str | Path, manifest: Manifest, image_graph: bytes, audio_graph: bytes, force: bool = False
+) -> None:
+    """Write a bundle; it stands under its name only when it is complete.
+
+    Parameters
+    ----------
+    out : str or Path
+        The folder.
+    manifest : Manifest
+        Its checksums are replaced by those of the graphs.
+    image_graph, audio_graph : bytes
+        ONNX files that hold all their weights.
+    force : bool
+        Whether files in the folder may be replaced.
+    """
+    graphs = {"image": image_graph, "audio": audio_graph}
+    specs = {}
+    for tower, graph in graphs.items():
+        spec = getattr(manifest, tower)
+        refuse_external_data(spec.graph, graph)
+        specs[tower] = replace(spec, sha256=hashlib.sha256(graph).hexdigest())
+    with staged_folder(out, force) as folder:
+        for tower, graph in graphs.items():
+            (folder / specs[tower].graph).write_bytes(graph)
+        text = replace(manifest, image=specs["image"], audio=specs["audio"]).to_json()
+        (folder / _MANIFEST).write_text(text, encoding="utf-8")

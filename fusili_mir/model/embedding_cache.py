@@ -1,0 +1,154 @@
+"""Embeddings of a score in a file, so that the next recording of it need not wait for them.
+
+The file is a NumPy archive without pickled objects. It says by two checksums which bundle and which score it is
+for; for any other it is out of date and made anew.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import tempfile
+import zipfile
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from fusili_mir.errors import InputError, OutputError
+from fusili_mir.model.bundle import Bundle
+from fusili_mir.model.encoded import EncodedScore
+from fusili_mir.model.encoder import Encoder
+from fusili_mir.pages.score_axis import ScoreAxis
+
+if TYPE_CHECKING:  # partitura, which pages need, is slow to import
+    from fusili_mir.pages.pages import Pages
+
+__all__ = [
+    "CACHE_FORMAT",
+    "EmbeddingKey",
+    "embedding_key",
+    "encode_pages_cached",
+    "load_encoded_score",
+    "save_encoded_score",
+]
+
+CACHE_FORMAT = 1
+"""Version of the file; goes up when a reader of the old one would go wrong."""
+
+
+@dataclass(frozen=True)
+class EmbeddingKey:
+    """What embeddings were made from: sha256 of the bundle's image side, and of the pages and their staves."""
+
+    bundle: str
+    score: str
+
+
+def embedding_key(pages: Pages, bundle: Bundle) -> EmbeddingKey:
+    """Say what the embeddings of a score depend on."""
+    spec = json.dumps(asdict(bundle.image), sort_keys=True)
+    score = hashlib.sha256()
+    for boxes in (pages.systems, pages.staves):
+        score.update(boxes.tobytes())
+    for image in pages.images:
+        score.update(repr(image.shape).encode())
+        score.update(image.tobytes())
+    return EmbeddingKey(hashlib.sha256(spec.encode()).hexdigest(), score.hexdigest())
+
+
+def encode_pages_cached(
+    pages: Pages, encoder: Encoder, filename: str | Path, progress: bool = False
+) -> EncodedScore:
+    """Load the embeddings of a score, or encode it and save them.
+
+    Parameters
+    ----------
+    pages : Pages
+    encoder : Encoder
+        Its image graph is opened only if it is needed.
+    filename : str or Path
+        The file; made if it does not exist, made anew if it is for another score or bundle. A file of another
+        kind is left alone, and an error.
+    progress : bool
+        Whether to show a bar on a terminal.
+
+    Returns
+    -------
+    EncodedScore
+    """
+    key = embedding_key(pages, encoder.bundle)
+    if Path(filename).exists():
+        known = load_encoded_score(filename, key)
+        if known is not None:
+            return known
+    encoded = encoder.encode_pages(pages, progress)
+    save_encoded_score(encoded, filename, key)
+    return encoded
+
+
+def save_encoded_score(encoded: EncodedScore, filename: str | Path, key: EmbeddingKey) -> None:
+    """Write embeddings; the file stands under its name only when it is complete.
+
+    Parameters
+    ----------
+    encoded : EncodedScore
+    filename : str or Path
+    key : EmbeddingKey
+        What they were made from.
+    """
+    filename = Path(filename)
+    arrays = {
+        "format": np.array(CACHE_FORMAT),
+        "bundle": np.array(key.bundle),
+        "score": np.array(key.score),
+        "columns": encoded.axis.columns,
+        "embeddings": encoded.embeddings,
+        "mask": encoded.mask,
+    }
+    if encoded.segment_embeddings is not None:
+        arrays["segment_embeddings"] = encoded.segment_embeddings
+    try:
+        filename.parent.mkdir(parents=True, exist_ok=True)
+        handle, stage = tempfile.mkstemp(prefix=f".{filename.name}-", dir=filename.parent)
+        try:
+            with os.fdopen(handle, "wb") as file:
+                np.savez(file, **arrays)
+            Path(stage).replace(filename)
+        finally:
+            Path(stage).unlink(missing_ok=True)
+    except OSError as error:
+        raise OutputError(f"{filename}: cannot be written ({error.strerror or error})") from error
+
+
+def load_encoded_score(filename: str | Path, key: EmbeddingKey) -> EncodedScore | None:
+    """Read embeddings.
+
+    Parameters
+    ----------
+    filename : str or Path
+    key : EmbeddingKey
+        What they should have been made from.
+
+    Returns
+    -------
+    EncodedScore or None
+        None if they were made from another score, with another bundle, or by another version.
+    """
+    try:
+        with Path(filename).open("rb") as file, np.load(file, allow_pickle=False) as arrays:
+            made_for = (int(arrays["format"]), str(arrays["bundle"]), str(arrays["score"]))
+            if made_for != (CACHE_FORMAT, key.bundle, key.score):
+                return None
+            return EncodedScore(
+                ScoreAxis(arrays["columns"]),
+                np.asarray(arrays["embeddings"], np.float32),
+                np.asarray(arrays["mask"], bool),
+                arrays.get("segment_embeddings"),
+            )
+    except (OSError, ValueError, KeyError, TypeError, EOFError, AttributeError, zipfile.BadZipFile) as error:
+        raise InputError(
+            f"{filename}: not embeddings that fusili-mir wrote, or damaged; remove it or choose another name"
+        ) from error

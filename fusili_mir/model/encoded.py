@@ -1,0 +1,79 @@
+"""Scores and recordings as the encoders see them: embeddings, and where or when each of them is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from fusili_mir.arrays import Bool, Float32
+from fusili_mir.audio.sound_envelope import FrameSound, SoundEnvelope
+from fusili_mir.errors import InputError
+from fusili_mir.geometry import FrameGrid
+from fusili_mir.pages.score_axis import ScoreAxis
+
+__all__ = ["EncodedAudio", "EncodedScore"]
+
+
+@dataclass(frozen=True)
+class EncodedScore:
+    """The patches of a score, column by column along the score axis.
+
+    Attributes
+    ----------
+    axis : ScoreAxis
+        The C columns.
+    embeddings : np.ndarray [shape=(C, R, d)], float32
+        The R patches of each column from top to bottom, of length 1; 0 where `mask` is false.
+    mask : np.ndarray [shape=(C, R)], bool
+        False for patches that show nothing of the system.
+    segment_embeddings : np.ndarray [shape=(n_segments, d)], float32, optional
+        Global embeddings of the segments that the score was cut into, in reading order.
+    """
+
+    axis: ScoreAxis
+    embeddings: Float32
+    mask: Bool
+    segment_embeddings: Float32 | None = None
+
+    def __post_init__(self) -> None:
+        shape = self.embeddings.shape
+        if len(shape) != 3 or shape[0] != len(self.axis) or self.mask.shape != shape[:2]:
+            raise InputError(
+                f"embeddings of shape {shape} and a mask of shape {self.mask.shape} for {len(self.axis)}"
+                " columns; expected (columns, patches, d) and (columns, patches)"
+            )
+
+
+@dataclass(frozen=True)
+class EncodedAudio:
+    """The frames of a recording.
+
+    Attributes
+    ----------
+    frames : np.ndarray [shape=(M, d)], float32
+        Of length 1.
+    grid : FrameGrid
+        When they are.
+    clip_embeddings : np.ndarray [shape=(n_clips, d)], float32, optional
+        Global embeddings of the clips that the recording was cut into, in order.
+    envelope : SoundEnvelope, optional
+        Of the same recording.
+    """
+
+    frames: Float32
+    grid: FrameGrid
+    clip_embeddings: Float32 | None = None
+    envelope: SoundEnvelope | None = None
+
+    def __post_init__(self) -> None:
+        if self.frames.ndim != 2 or len(self.frames) != len(self.grid):
+            raise InputError(
+                f"frames of shape {self.frames.shape} for a grid of {len(self.grid)}; expected (frames, d)"
+            )
+
+    @cached_property
+    def sound(self) -> FrameSound:
+        """What the envelope tells about the frames; nothing without one."""
+        if self.envelope is None:
+            return FrameSound.unknown(len(self.grid))
+        return self.envelope.of_frames(self.grid)

@@ -1,0 +1,214 @@
+"""Encoding: pages and recordings -> embeddings, in batches through the graphs of a bundle.
+
+    encoder = Encoder(load_bundle("bundle"))
+    score = encoder.encode_pages(open_pages("piece.musicxml"))
+    audio = encoder.encode_recording("recording.wav")
+
+`encode_pages` and `encode_recording` are the same for a single use.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from fusili_mir.arrays import Float32
+from fusili_mir.audio.envelope_meter import EnvelopeMeter
+from fusili_mir.audio.recording import Recording, read_recording
+from fusili_mir.audio.recording_level import level_gain
+from fusili_mir.errors import FusiliError, InputError
+from fusili_mir.geometry import FrameGrid
+from fusili_mir.model.bundle import Bundle, Tower
+from fusili_mir.model.clips import Clip, ClipLayout, cut_clips
+from fusili_mir.model.encoded import EncodedAudio, EncodedScore
+from fusili_mir.model.score_segments import ScoreSegment, cut_image, segment_pages
+from fusili_mir.model.sessions import GraphSession, open_session
+from fusili_mir.pages.score_axis import ScoreAxis
+from fusili_mir.progress import progress_bar
+
+if TYPE_CHECKING:  # partitura, which pages need, is slow to import
+    from fusili_mir.pages.pages import Pages
+
+__all__ = ["EncodedAudio", "EncodedScore", "Encoder", "encode_pages", "encode_recording"]
+
+_BATCH_SIZE = 8
+_MAX_BATCH_PX = 8_000_000  # systems of many staves go in smaller batches
+
+
+class Encoder:
+    """The two graphs of a bundle; each is opened when it is first needed, and then kept.
+
+    Parameters
+    ----------
+    bundle : Bundle
+    device : str
+        See `fusili_mir.model.sessions.open_session`.
+    n_threads : int, optional
+        CPU threads; by default as many as there are CPUs.
+    batch_size : int
+        Segments or clips that go through a graph together, at most.
+    """
+
+    def __init__(
+        self,
+        bundle: Bundle,
+        device: str = "auto",
+        n_threads: int | None = None,
+        batch_size: int = _BATCH_SIZE,
+    ) -> None:
+        if batch_size < 1:
+            raise InputError(f"a batch size of {batch_size}, expected at least 1")
+        self.bundle = bundle
+        self.batch_size = batch_size
+        self._device, self._n_threads = device, n_threads
+
+    @cached_property
+    def image_session(self) -> GraphSession:
+        """The image graph."""
+        return open_session(self.bundle.read_graph("image"), self._device, self._n_threads)
+
+    @cached_property
+    def audio_session(self) -> GraphSession:
+        """The audio graph."""
+        return open_session(self.bundle.read_graph("audio"), self._device, self._n_threads)
+
+    def encode_pages(self, pages: Pages, progress: bool = False) -> EncodedScore:
+        """Encode a score.
+
+        Parameters
+        ----------
+        pages : Pages
+        progress : bool
+            Whether to show a bar on a terminal.
+
+        Returns
+        -------
+        EncodedScore
+        """
+        spec = self.bundle.image
+        batches = list(_segment_batches(segment_pages(pages, spec), self.batch_size))
+        columns, embeddings, masks, pooled = [], [], [], []
+        for batch in progress_bar(batches, "reading the score", shown=progress):
+            images = _stack([cut_image(segment, pages.images) for segment in batch], spec.width_px)
+            n_columns = images.shape[3] // spec.patch_width_px
+            local, whole = self._run("image", images, spec.rows * n_columns)
+            grids = local.reshape(len(batch), spec.rows, n_columns, -1).swapaxes(1, 2)
+            for segment, grid in zip(batch, grids, strict=True):
+                kept = grid[segment.keep_from : segment.keep_from + len(segment.columns)]
+                columns.append(segment.columns)
+                embeddings.append(kept * segment.rows_shown[:, None])
+                masks.append(np.broadcast_to(segment.rows_shown, kept.shape[:2]))
+            pooled.append(whole)
+        return EncodedScore(
+            ScoreAxis(np.concatenate(columns)),
+            np.concatenate(embeddings),
+            np.concatenate(masks),
+            np.concatenate(pooled),
+        )
+
+    def encode_recording(self, recording: str | Path | Recording, progress: bool = False) -> EncodedAudio:
+        """Encode a recording.
+
+        Parameters
+        ----------
+        recording : str, Path or Recording
+            A file, or `fusili_mir.audio.recording.AudioSamples`.
+        progress : bool
+            Whether to show a bar on a terminal.
+
+        Returns
+        -------
+        EncodedAudio
+        """
+        spec = self.bundle.audio
+        meter = EnvelopeMeter(spec.sample_rate_hz)
+        gain = np.float32(level_gain(recording))
+        heard = read_recording(recording, spec.sample_rate_hz, progress)
+        blocks = meter.listen(gain * block for block in heard)
+        frames, pooled = [], []
+        for batch in _clip_batches(cut_clips(blocks, ClipLayout.of(spec)), self.batch_size):
+            waveforms = np.stack([clip.samples for clip in batch])
+            local, whole = self._run("audio", waveforms, waveforms.shape[1] // spec.frame_samples)
+            frames += [rows[clip.keep_from : clip.keep_to] for clip, rows in zip(batch, local, strict=True)]
+            pooled.append(whole)
+        stitched = np.concatenate(frames)
+        grid = FrameGrid(len(stitched), spec.frame_sec, spec.lead_sec, meter.duration_sec)
+        return EncodedAudio(stitched, grid, np.concatenate(pooled), meter.envelope())
+
+    def _run(self, tower: Tower, batch: Float32, n_tokens: int) -> list[Float32]:
+        """Return local [shape=(B, n_tokens, d)] and global [shape=(B, d)] embeddings of a batch."""
+        spec = self.bundle.spec(tower)
+        session = self.image_session if tower == "image" else self.audio_session
+        names = [spec.local_output, spec.global_output]
+        outputs = session.run(spec.input, batch, names)
+        d = self.bundle.manifest.embedding_dim
+        for name, output, expected in zip(
+            names, outputs, [(len(batch), n_tokens, d), (len(batch), d)], strict=True
+        ):
+            if output.shape != expected:
+                raise FusiliError(
+                    f"{spec.graph} gives {name} of shape {output.shape} for a batch of shape {batch.shape}, "
+                    f"expected {expected}: the graph and its manifest do not go together"
+                )
+            if not np.isfinite(output).all():
+                raise FusiliError(f"{spec.graph} gives {name} that are not numbers; export the bundle again")
+        return outputs
+
+
+def encode_pages(
+    pages: Pages, bundle: Bundle, device: str = "auto", n_threads: int | None = None, progress: bool = False
+) -> EncodedScore:
+    """Encode a score with a bundle; see `Encoder.encode_pages`."""
+    return Encoder(bundle, device, n_threads).encode_pages(pages, progress)
+
+
+def encode_recording(
+    recording: str | Path | Recording,
+    bundle: Bundle,
+    device: str = "auto",
+    n_threads: int | None = None,
+    progress: bool = False,
+) -> EncodedAudio:
+    """Encode a recording with a bundle; see `Encoder.encode_recording`."""
+    return Encoder(bundle, device, n_threads).encode_recording(recording, progress)
+
+
+def _segment_batches(segments: Iterable[ScoreSegment], batch_size: int) -> Iterator[list[ScoreSegment]]:
+    """Group segments in reading order, so that each page is drawn once."""
+    batch: list[ScoreSegment] = []
+    n_px = 0
+    for segment in segments:
+        size_px = segment.segment.width_px * segment.segment.height_px
+        if batch and (len(batch) == batch_size or n_px + size_px > _MAX_BATCH_PX):
+            yield batch
+            batch, n_px = [], 0
+        batch.append(segment)
+        n_px += size_px
+    if batch:
+        yield batch
+
+
+def _clip_batches(clips: Iterable[Clip], batch_size: int) -> Iterator[list[Clip]]:
+    """Group clips of equal length."""
+    batch: list[Clip] = []
+    for clip in clips:
+        if batch and (len(batch) == batch_size or len(batch[0].samples) != len(clip.samples)):
+            yield batch
+            batch = []
+        batch.append(clip)
+    if batch:
+        yield batch
+
+
+def _stack(images: list[Float32], width_px: int | None) -> Float32:
+    """Stack images [shape=(S, height, width)] of any S and width as (B, S, height, width), filled with paper."""
+    n_strips = max(image.shape[0] for image in images)
+    width_px = width_px or max(image.shape[2] for image in images)
+    stacked = np.ones((len(images), n_strips, images[0].shape[1], width_px), np.float32)
+    for canvas, image in zip(stacked, images, strict=True):
+        canvas[: image.shape[0], :, : image.shape[2]] = image
+    return stacked

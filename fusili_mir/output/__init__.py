@@ -1,0 +1,1 @@
+"""Output: results -> files, tables and pictures."""

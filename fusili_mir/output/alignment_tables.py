@@ -1,0 +1,63 @@
+"""Alignments as tables: notes, measures, frames. Times that are not known are left empty."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fusili_mir.alignment.results import Alignment
+
+__all__ = ["save_frames_csv", "save_measures_csv", "save_notes_csv"]
+
+_BOX = ("page", "x0", "y0", "x1", "y1")
+
+
+def save_notes_csv(alignment: Alignment, filename: str | Path) -> None:
+    """Write a row for every note as it sounds: when, how sure, and where its head is."""
+    notes = alignment.notes
+    numbers = dict(zip(alignment.measures["measure"], alignment.measures["number"], strict=True))
+    header = ("id", "measure", "onset_beat", "pitch", "onset_sec", "offset_sec", *_BOX, "confidence")
+    _write(
+        filename,
+        header,
+        (
+            [
+                note["id"],
+                numbers.get(note["measure"], ""),
+                *(note[name] for name in header[2:]),
+            ]
+            for note in notes
+        ),
+    )
+
+
+def save_measures_csv(alignment: Alignment, filename: str | Path) -> None:
+    """Write a row for every measure each time it is played: when, how sure, and its box."""
+    header = ("measure", "start_sec", "end_sec", *_BOX, "confidence")
+    rows = ([measure["number"], *(measure[name] for name in header[1:])] for measure in alignment.measures)
+    _write(filename, header, rows)
+
+
+def save_frames_csv(alignment: Alignment, filename: str | Path) -> None:
+    """Write a row for every audio frame: the place on the page that sounds in it."""
+    header = ("onset_sec", "page", "x", "y", "confidence")
+    _write(filename, header, ([frame[name] for name in header] for frame in alignment.frames))
+
+
+def _write(filename: str | Path, header: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+    with Path(filename).open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(header)
+        for row in rows:
+            writer.writerow([_text(value) for value in row])
+
+
+def _text(value: Any) -> str:
+    """Write floats to a tenth of a millisecond or pixel; NaN as nothing."""
+    if isinstance(value, float | np.floating):
+        return f"{float(value):.4f}" if np.isfinite(value) else ""
+    return str(value)

@@ -1,0 +1,202 @@
+"""Engraving a symbolic score with Verovio: pages as SVG, and where everything lies on them.
+
+Verovio gives the geometry only. Score time comes from partitura, which reads the same copy of the file.
+
+Verovio measures a page in tenths of a millimetre and draws on it in tenths of those.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias, get_args
+
+from lxml import etree
+
+from fusili_mir.arrays import Table
+from fusili_mir.errors import InputError
+from fusili_mir.pages.svg_layout import SvgLayout
+from fusili_mir.pages.verovio_process import render_svgs
+from fusili_mir.scores.score_file import ScoreFile
+
+__all__ = ["Engraving", "EngravingOptions", "MusicFont", "engrave"]
+
+MusicFont: TypeAlias = Literal["Leipzig", "Bravura", "Gootville", "Leland", "Petaluma"]
+Breaks: TypeAlias = Literal["auto", "smart", "line", "encoded", "none"]
+
+_SVG = "{http://www.w3.org/2000/svg}"
+_UNITS_PER_MM = 10
+_DRAWING_UNITS_PER_MM = 100
+_MM_PER_INCH = 25.4
+
+
+@dataclass(frozen=True)
+class EngravingOptions:
+    """How a symbolic score is put on pages.
+
+    Attributes
+    ----------
+    page_width_mm, page_height_mm, margin_mm : float
+        The paper, and the white frame around the music.
+    staff_height_mm : float
+        From the bottom to the top line of a staff, 3.6 to 9.6. Printed piano music has about 7.
+    breaks : str
+        Where systems and pages end: "auto" as they fit; "smart", "line" and "encoded" with the breaks of the
+        file; "none" for one endless system (the page grows to hold it).
+    font : str
+        The music font.
+    spacing_linear, spacing_nonlinear : float
+        How far apart notes stand: Verovio's horizontal spacing, 0 to 1.
+    spacing_staff, spacing_system : int
+        Least distance between staves and between systems, in half staff spaces.
+    header, footer : bool
+        Whether title and composer, and the foot of the page, are printed.
+    staff_space_px : float, optional
+        Resolution: distance between two staff lines in pixels. 10 if neither this nor `dpi` is given.
+    dpi : float, optional
+        Resolution in pixels per inch, in place of `staff_space_px`.
+    """
+
+    page_width_mm: float = 210.0
+    page_height_mm: float = 297.0
+    margin_mm: float = 10.0
+    staff_height_mm: float = 7.2
+    breaks: Breaks = "auto"
+    font: MusicFont = "Leipzig"
+    spacing_linear: float = 0.25
+    spacing_nonlinear: float = 0.6
+    spacing_staff: int = 12
+    spacing_system: int = 4
+    header: bool = True
+    footer: bool = False
+    staff_space_px: float | None = None
+    dpi: float | None = None
+
+    def __post_init__(self) -> None:
+        _check_choice("breaks", self.breaks, get_args(Breaks))
+        _check_choice("font", self.font, get_args(MusicFont))
+        _check_range("page_width_mm", self.page_width_mm, 10, 10_000)
+        _check_range("page_height_mm", self.page_height_mm, 10, 6_000)
+        _check_range("margin_mm", self.margin_mm, 0, 50)
+        _check_range("staff_height_mm", self.staff_height_mm, 3.6, 9.6)
+        _check_range("spacing_linear", self.spacing_linear, 0, 1)
+        _check_range("spacing_nonlinear", self.spacing_nonlinear, 0, 1)
+        _check_range("spacing_staff", self.spacing_staff, 0, 48)
+        _check_range("spacing_system", self.spacing_system, 0, 48)
+        if self.staff_space_px is not None and self.dpi is not None:
+            raise InputError("both staff_space_px and dpi were given; expected one of them")
+        if self.staff_space_px is not None:
+            _check_range("staff_space_px", self.staff_space_px, 2, 100)
+        if self.dpi is not None:
+            _check_range("dpi", self.dpi, 20, 1200)
+
+    @property
+    def px_per_mm(self) -> float:
+        """Pixels of the page image in a millimetre of paper."""
+        if self.dpi is not None:
+            return self.dpi / _MM_PER_INCH
+        return (self.staff_space_px or 10.0) / (self.staff_height_mm / 4)
+
+    def to_verovio(self) -> dict[str, Any]:
+        """Return the options in Verovio's names and units."""
+        margin = round(self.margin_mm * _UNITS_PER_MM)
+        sides = ("Top", "Right", "Bottom", "Left")
+        return {
+            "pageWidth": round(self.page_width_mm * _UNITS_PER_MM),
+            "pageHeight": round(self.page_height_mm * _UNITS_PER_MM),
+            **{f"pageMargin{side}": margin for side in sides},
+            "unit": self.staff_height_mm / 8 * _UNITS_PER_MM,
+            "breaks": self.breaks,
+            "adjustPageWidth": self.breaks == "none",
+            "adjustPageHeight": self.breaks == "none",
+            "font": self.font,
+            "spacingLinear": self.spacing_linear,
+            "spacingNonLinear": self.spacing_nonlinear,
+            "spacingStaff": self.spacing_staff,
+            "spacingSystem": self.spacing_system,
+            "header": "auto" if self.header else "none",
+            "footer": "auto" if self.footer else "none",
+            "expandNever": True,
+            "svgViewBox": True,
+            "svgFormatRaw": True,
+            "svgBoundingBoxes": True,
+            "svgAdditionalAttribute": ["staff@n", "note@staff", "chord@staff"],
+            "xmlIdSeed": 1,
+        }
+
+
+@dataclass(frozen=True)
+class Engraving:
+    """An engraved score: each page as SVG in pixels, and what lies where.
+
+    Attributes
+    ----------
+    svgs : tuple of str
+        The pages. Width, height and all coordinates are page pixels.
+    notes : np.ndarray of `NOTE_DTYPE`
+        One row a note head; `id` and `notated_id` are both the id of the head.
+    measures, systems, staves : np.ndarray of `MEASURE_DTYPE`, `SYSTEM_DTYPE`, `STAFF_DTYPE`
+    """
+
+    svgs: tuple[str, ...]
+    notes: Table
+    measures: Table
+    systems: Table
+    staves: Table
+
+
+def engrave(score_file: ScoreFile, options: EngravingOptions | None = None) -> Engraving:
+    """Engrave a score.
+
+    Parameters
+    ----------
+    score_file : ScoreFile
+        As `read_score_file` gives it.
+    options : EngravingOptions, optional
+
+    Returns
+    -------
+    Engraving
+        Pages and boxes, in page pixels.
+    """
+    options = options or EngravingOptions()
+    px_per_unit = options.px_per_mm / _DRAWING_UNITS_PER_MM
+    layout = SvgLayout(score_file, px_per_unit, space_px=options.px_per_mm * options.staff_height_mm / 4)
+    svgs = []
+    input_from = "xml" if score_file.kind == "musicxml" else "mei"
+    data = score_file.to_bytes().decode()
+    for svg in render_svgs(score_file.filename, data, input_from, options.to_verovio()):
+        root = etree.fromstring(svg.encode(), etree.XMLParser(huge_tree=True))
+        layout.add_page(root)
+        svgs.append(_svg_in_pixels(root, options.px_per_mm))
+    notes = layout.notes()
+    if not len(notes):
+        raise InputError(f"{score_file.filename}: Verovio drew none of its notes, so nothing can be located")
+    return Engraving(tuple(svgs), notes, layout.measures(), layout.systems(), layout.staves())
+
+
+def _svg_in_pixels(root: etree._Element, px_per_mm: float) -> str:
+    """Return Verovio's page with its nested coordinate systems replaced by one scale to pixels."""
+    width_mm, height_mm = (float(v) / _UNITS_PER_MM for v in root.get("viewBox", "").split()[2:])
+    width_px, height_px = round(width_mm * px_per_mm), round(height_mm * px_per_mm)
+    root.attrib.update(
+        {"width": f"{width_px}", "height": f"{height_px}", "viewBox": f"0 0 {width_px} {height_px}"}
+    )
+    drawing = next(e for e in root.iter(f"{_SVG}svg") if e.get("class") == "definition-scale")
+    drawing.tag = f"{_SVG}g"
+    del drawing.attrib["viewBox"]
+    drawing.set("transform", f"scale({px_per_mm / _DRAWING_UNITS_PER_MM!r})")
+    for box in [g for g in root.iter(f"{_SVG}g") if "bounding-box" in (g.get("class") or "")]:
+        parent = box.getparent()
+        if parent is not None:
+            parent.remove(box)
+    return etree.tostring(root, encoding="unicode")
+
+
+def _check_choice(name: str, value: str, choices: tuple[str, ...]) -> None:
+    if value not in choices:
+        raise InputError(f"{name} is {value!r}, expected one of {', '.join(choices)}")
+
+
+def _check_range(name: str, value: float, low: float, high: float) -> None:
+    if not low <= value <= high:
+        raise InputError(f"{name} is {value:g}, expected {low:g} to {high:g}")

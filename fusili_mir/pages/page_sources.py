@@ -1,0 +1,244 @@
+"""Where page images come from: engraved pages, image files, pages of a PDF.
+
+A source knows how to make its page and makes it anew each time it is asked: a two-hundred-page PDF never lies
+in memory as two hundred images. Sizes are checked before anything is decoded.
+"""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+import pypdfium2
+from PIL import Image, ImageOps
+
+from fusili_mir.arrays import GreyImage
+from fusili_mir.errors import InputError
+from fusili_mir.pages.raster import MAX_PAGE_PX, Rasteriser, rasterise
+from fusili_mir.pages.skew import deskew
+
+__all__ = [
+    "EngravedPage",
+    "ImagePage",
+    "LevelPage",
+    "PageSource",
+    "PdfPage",
+    "find_page_sources",
+]
+
+_IMAGE_SUFFIXES = {".png", ".jpg", ".jpeg", ".tif", ".tiff", ".bmp", ".webp", ".pgm", ".ppm"}
+_POINTS_PER_INCH = 72
+_DARK = 64  # a page this dark, with some light on it, is a negative
+_MOST_INK = 0.3  # share of a page that ink covers at most
+_DAMAGED = (OSError, SyntaxError, EOFError, ValueError, TypeError)  # what Pillow raises on torn files
+
+
+class PageSource(Protocol):
+    """Something that gives one page image."""
+
+    def read(self) -> GreyImage:
+        """Make the page: uint8 [shape=(height, width)], 0 is ink and 255 is paper."""
+        ...
+
+
+@dataclass(frozen=True)
+class EngravedPage:
+    """A page engraved by us."""
+
+    svg: str
+    rasteriser: Rasteriser = "auto"
+
+    def read(self) -> GreyImage:
+        """Draw the page."""
+        return rasterise(self.svg, self.rasteriser)
+
+
+@dataclass(frozen=True)
+class ImagePage:
+    """One image of an image file; only TIFF has several."""
+
+    filename: Path
+    index: int = 0
+
+    def read(self) -> GreyImage:
+        """Decode the image, turned as its camera says, transparent parts as paper."""
+        with _open_image(self.filename) as image, _pillow_silenced():
+            try:
+                image.seek(self.index)
+                _check_size(self.filename, *image.size)
+                return _grey(ImageOps.exif_transpose(image))
+            except InputError:
+                raise
+            except _DAMAGED as error:
+                raise InputError(
+                    f"{self.filename}: a damaged image ({error}); expected a whole one"
+                ) from error
+
+
+@dataclass(frozen=True)
+class PdfPage:
+    """One page of a PDF, drawn at a resolution."""
+
+    filename: Path
+    index: int
+    dpi: float
+
+    def read(self) -> GreyImage:
+        """Draw the page."""
+        with _open_pdf(self.filename) as document:
+            page = document[self.index]
+            scale = self.dpi / _POINTS_PER_INCH
+            _check_size(self.filename, *(int(side * scale) for side in page.get_size()))
+            return _dark_on_light(np.asarray(page.render(scale=scale, grayscale=True).to_pil().convert("L")))
+
+
+@dataclass(frozen=True)
+class LevelPage:
+    """A page turned level."""
+
+    source: PageSource
+    skew_deg: float
+
+    def read(self) -> GreyImage:
+        """Make the page and turn it back by its skew."""
+        return deskew(self.source.read(), self.skew_deg)
+
+
+def find_page_sources(
+    filenames: str | Path | Sequence[str | Path], dpi: float = 200.0
+) -> tuple[ImagePage | PdfPage, ...]:
+    """List the pages in image files, PDFs and folders of images, in reading order.
+
+    Parameters
+    ----------
+    filenames : str, Path or a sequence of them
+        PNG, JPEG, TIFF (each of its images is a page), PDF, or folders of images. The images of a folder are
+        taken in the order of the numbers in their names; its subfolders are not looked into.
+    dpi : float
+        Resolution at which PDF pages are drawn.
+
+    Returns
+    -------
+    tuple of page sources
+        At least one.
+    """
+    if not 20 <= dpi <= 1200:
+        raise InputError(f"dpi is {dpi:g}, expected 20 to 1200")
+    given = [filenames] if isinstance(filenames, str | Path) else list(filenames)
+    files = [file for filename in given for file in _files(Path(filename))]
+    pages = tuple(page for file in files for page in _pages(file, dpi))
+    if not pages:
+        raise InputError("no page was given; expected image files, a PDF or a folder of images")
+    return pages
+
+
+def _files(path: Path) -> list[Path]:
+    """Return a file itself, or the images of a folder in order."""
+    if not path.is_dir():
+        return [path]
+    folder = path.resolve()
+    images = [
+        file
+        for file in path.iterdir()
+        if file.suffix.lower() in _IMAGE_SUFFIXES
+        and not file.name.startswith(".")  # leftovers of other systems
+        and file.is_file()
+        and file.resolve().parent == folder
+    ]
+    if not images:
+        raise InputError(
+            f"{path}: a folder without images; expected PNG, JPEG or TIFF files in it "
+            "(links to other folders are not followed)"
+        )
+    return sorted(images, key=lambda file: _reading_order(file.name))
+
+
+def _reading_order(name: str) -> list[tuple[int, str]]:
+    """Sort page-2 before page-10."""
+    return [(int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"([0-9]+)", name)]
+
+
+def _pages(file: Path, dpi: float) -> Iterator[ImagePage | PdfPage]:
+    try:
+        with file.open("rb") as stream:
+            start = stream.read(1024)
+    except OSError as error:
+        raise InputError(f"{file}: cannot be read ({error.strerror})") from error
+    if not start:
+        raise InputError(f"{file}: the file is empty; expected a score image, a PDF, MusicXML, MXL or MEI")
+    if b"%PDF-" in start:
+        with _open_pdf(file) as document:
+            yield from (PdfPage(file, index, dpi) for index in range(len(document)))
+    else:
+        with _open_image(file) as image, _pillow_silenced():
+            try:
+                n_images = getattr(image, "n_frames", 1)
+            except _DAMAGED as error:
+                raise InputError(f"{file}: a damaged image ({error}); expected a whole one") from error
+            yield from (ImagePage(file, index) for index in range(n_images))
+
+
+@contextmanager
+def _pillow_silenced() -> Iterator[None]:
+    """Keep what Pillow says of large and torn images to ourselves: sizes are checked, errors are told."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
+
+
+def _open_image(filename: Path) -> Image.Image:
+    """Open an image without decoding it."""
+    try:
+        with _pillow_silenced():
+            return Image.open(filename)
+    except Image.DecompressionBombError as error:
+        raise InputError(
+            f"{filename}: an image of far more than {MAX_PAGE_PX // 10**6} million pixels; "
+            "scan it at 300 dpi or scale it down"
+        ) from error
+    except _DAMAGED as error:
+        raise InputError(
+            f"{filename}: not a score that can be read; expected MusicXML, MXL, MEI, PDF, PNG, JPEG or TIFF"
+        ) from error
+
+
+def _open_pdf(filename: Path) -> pypdfium2.PdfDocument:
+    try:
+        return pypdfium2.PdfDocument(filename)
+    except pypdfium2.PdfiumError as error:
+        if b"/Encrypt" in filename.read_bytes():
+            raise InputError(f"{filename}: the PDF is encrypted; save a copy without a password") from error
+        raise InputError(f"{filename}: the PDF is damaged or has no pages") from error
+
+
+def _check_size(filename: Path, width_px: int, height_px: int) -> None:
+    if width_px * height_px > MAX_PAGE_PX:
+        raise InputError(
+            f"{filename}: a page of {width_px} x {height_px} pixels, expected at most "
+            f"{MAX_PAGE_PX // 10**6} million; scan it at 300 dpi, scale it down or lower the dpi"
+        )
+
+
+def _grey(image: Image.Image) -> GreyImage:
+    """Reduce any kind of image to grey on white paper."""
+    if image.mode.startswith(("I", "F")):  # 16 or 32 bits a pixel: Pillow would clip, not scale
+        levels = np.asarray(image, dtype=np.float64)
+        top = 65535.0 if levels.max(initial=0.0) > 255 else 255.0
+        return _dark_on_light(np.clip(levels * (255.0 / top), 0, 255).astype(np.uint8))
+    if "A" in image.getbands() or "transparency" in image.info:
+        layers = image.convert("RGBA")
+        paper = Image.new("RGBA", layers.size, "white")
+        image = Image.alpha_composite(paper, layers)
+    return _dark_on_light(np.asarray(image.convert("L")))
+
+
+def _dark_on_light(image: GreyImage) -> GreyImage:
+    """Turn white notes on black paper, as some screens and microfilms have them, into black on white."""
+    is_negative = np.median(image) < _DARK and 0 < (image > 128).mean() < _MOST_INK
+    return np.invert(image) if is_negative else image

@@ -1,0 +1,92 @@
+"""Turning an engraved page (SVG in pixels) into a grey image.
+
+resvg is always there; skia-python draws several times faster and is used where it can be imported (it needs
+the system's libEGL and libGL). Both draw the same page at the same place, up to the smoothing of edges.
+"""
+
+from __future__ import annotations
+
+import functools
+import io
+import re
+from types import ModuleType
+from typing import Literal, TypeAlias
+
+import numpy as np
+import resvg_py
+from PIL import Image
+
+from fusili_mir.arrays import GreyImage
+from fusili_mir.errors import InputError, MissingExtraError
+
+__all__ = ["MAX_PAGE_PX", "TEXT_FAMILIES", "Rasteriser", "page_size_px", "rasterise"]
+
+Rasteriser: TypeAlias = Literal["auto", "resvg", "skia"]
+
+MAX_PAGE_PX = 80_000_000
+"""Pixels that a page image may have: a 300 dpi scan of A2 paper has 35 million."""
+
+TEXT_FAMILIES = ("Times", "Times New Roman", "Liberation Serif", "Tinos", "Nimbus Roman", "DejaVu Serif")
+"""Fonts for lyrics and titles, the first that the system has; without any of them these are left out."""
+
+_SIZE = re.compile(r'<svg[^>]*?\bviewBox="0 0 (\d+) (\d+)"')
+
+
+def rasterise(svg: str, rasteriser: Rasteriser = "auto") -> GreyImage:
+    """Draw one page of an engraving.
+
+    Parameters
+    ----------
+    svg : str
+        An SVG whose ``viewBox`` is its size in pixels.
+    rasteriser : "auto", "resvg" or "skia"
+        What draws it; "auto" is skia where it is installed.
+
+    Returns
+    -------
+    np.ndarray [shape=(height, width)], uint8
+        0 is ink, 255 is paper.
+    """
+    width_px, height_px = page_size_px(svg)
+    if width_px * height_px > MAX_PAGE_PX:
+        raise InputError(
+            f"a page of {width_px} x {height_px} pixels is over the limit of {MAX_PAGE_PX // 10**6} million; "
+            "choose a lower resolution or other breaks"
+        )
+    if rasteriser == "resvg" or (rasteriser == "auto" and _skia_raster() is None):
+        return _draw_with_resvg(svg)
+    skia_raster = _skia_raster()
+    if skia_raster is None:
+        raise MissingExtraError(
+            "skia-python cannot be imported; install fusili-mir[train] and the system's libEGL and libGL, "
+            "or choose the resvg rasteriser"
+        )
+    image: GreyImage = skia_raster.draw(svg, width_px, height_px)
+    return image
+
+
+def page_size_px(svg: str) -> tuple[int, int]:
+    """Return (width, height) of a page, in pixels."""
+    size = _SIZE.search(svg)
+    if size is None:
+        raise InputError("the SVG has no viewBox in pixels; expected a page of an Engraving")
+    return int(size[1]), int(size[2])
+
+
+def _draw_with_resvg(svg: str) -> GreyImage:
+    families = f'font-family="{", ".join(TEXT_FAMILIES)}"'
+    png = resvg_py.svg_to_bytes(
+        svg_string=svg.replace('font-family="Times, serif"', families), background="white"
+    )
+    with Image.open(io.BytesIO(bytes(png))) as image:
+        return np.asarray(image.convert("L"))
+
+
+@functools.cache
+def _skia_raster() -> ModuleType | None:
+    """Return our module around skia, or None where skia or a system library that it needs is missing."""
+    try:
+        from fusili_mir.pages import skia_raster
+    except ImportError:
+        return None
+    return skia_raster

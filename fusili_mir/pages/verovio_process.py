@@ -1,0 +1,123 @@
+"""Running Verovio in a process of its own.
+
+Damaged scores can make Verovio crash, or never come to an end. In a process of its own neither takes the caller
+along: the score is refused, and the next one gets a new process.
+"""
+
+from __future__ import annotations
+
+import atexit
+import json
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import IO, Any, cast
+
+from fusili_mir.errors import InputError
+
+__all__ = ["TIME_LIMIT_SEC", "render_svgs"]
+
+TIME_LIMIT_SEC = 300.0
+"""Longest that Verovio may take for one score; a long string quartet takes half a minute."""
+
+
+def render_svgs(
+    filename: str, data: str, input_from: str, options: dict[str, Any], time_limit_sec: float = TIME_LIMIT_SEC
+) -> list[str]:
+    """Let Verovio engrave a score.
+
+    Parameters
+    ----------
+    filename : str
+        Names the score in messages.
+    data : str
+        The score itself.
+    input_from : str
+        Verovio's name of its format: "xml" for MusicXML, or "mei".
+    options : dict
+        Verovio's options.
+    time_limit_sec : float
+        After which it is given up.
+
+    Returns
+    -------
+    list of str
+        The pages, as SVG.
+    """
+    request = json.dumps(
+        {"input_from": input_from, "options": options, "data": data, "time_limit_sec": time_limit_sec + 1}
+    )
+    with _WORKER.lock:
+        answer = _WORKER.ask(request, time_limit_sec)
+    if answer is None:
+        raise InputError(
+            f"{filename}: Verovio crashed on it, or took over {time_limit_sec:g} s; is the score damaged?"
+        )
+    pages: list[str] | None = json.loads(answer)
+    if not pages:
+        raise InputError(f"{filename}: Verovio cannot engrave it; is it a complete score?")
+    return pages
+
+
+class _Worker:
+    """The one Verovio process of this process: started when needed, again after a crash, again after a fork."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self._process: subprocess.Popen[str] | None = None
+        self._owner = -1
+
+    def ask(self, request: str, time_limit_sec: float) -> str | None:
+        """Return the answer, or None when the process died or was stopped after the time limit."""
+        process = self._running()
+        questions, answers = cast(IO[str], process.stdin), cast(IO[str], process.stdout)
+        alarm = threading.Timer(time_limit_sec, process.kill)
+        alarm.daemon = True
+        alarm.start()
+        try:
+            questions.write(request + "\n")
+            questions.flush()
+            answer = answers.readline()
+        except BrokenPipeError:
+            answer = ""
+        except (
+            BaseException
+        ):  # interrupted between question and answer: the next answer would be the wrong one
+            self.stop()
+            raise
+        finally:
+            alarm.cancel()
+        if not answer.endswith("\n"):
+            self.stop()
+            return None
+        return answer
+
+    def stop(self) -> None:
+        """End the process, if it is ours."""
+        process, self._process = self._process, None
+        if process is not None and self._owner == os.getpid():
+            process.kill()
+            process.communicate()
+
+    def _running(self) -> subprocess.Popen[str]:
+        if self._process is None or self._owner != os.getpid() or self._process.poll() is not None:
+            self.stop()
+            package_root = str(Path(__file__).resolve().parents[2])
+            path = os.pathsep.join(filter(None, [package_root, os.environ.get("PYTHONPATH")]))
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "fusili_mir.pages.verovio_worker"],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                encoding="utf-8",
+                env={**os.environ, "PYTHONPATH": path},
+                start_new_session=True,  # Ctrl-C is for the caller, who then stops it
+            )
+            self._owner = os.getpid()
+        return self._process
+
+
+_WORKER = _Worker()
+atexit.register(_WORKER.stop)

@@ -1,0 +1,1 @@
+"""Scores: a file -> a score with an id on every note, its repeats and its unfoldings."""

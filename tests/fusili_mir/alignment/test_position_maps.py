@@ -1,0 +1,129 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from fusili_mir.alignment.frame_places import FRAME_DTYPE
+from fusili_mir.alignment.position_maps import PlaceMoments, get_position_maps
+from fusili_mir.errors import InputError
+
+
+def frames_at(*places: tuple[int, int, float, float]) -> np.ndarray:
+    """One frame a second, at (page, system, x, y)."""
+    frames = np.zeros(len(places), FRAME_DTYPE)
+    frames["onset_sec"] = np.arange(len(places))
+    for name, values in zip(("page", "system", "x", "y"), zip(*places, strict=True), strict=True):
+        frames[name] = values
+    return frames
+
+
+TWO_SYSTEMS = frames_at((0, 0, 100, 50), (0, 0, 200, 50), (0, 1, 100, 250), (1, 2, 100, 50), (1, 2, 300, 50))
+
+
+def test_the_middle_of_each_frame_is_at_its_place() -> None:
+    page, x, y = get_position_maps(TWO_SYSTEMS).seconds_to_position(np.arange(5) + 0.5)
+    assert page.tolist() == [0, 0, 0, 1, 1]
+    assert x.tolist() == [100, 200, 100, 100, 300]
+    assert y.tolist() == [50, 50, 250, 50, 50]
+
+
+def test_the_place_moves_evenly_within_a_system_and_jumps_between_systems() -> None:
+    page, x, y = get_position_maps(TWO_SYSTEMS).seconds_to_position([1.0, 1.75, 2.25])
+    assert page.tolist() == [0, 0, 0]
+    assert x.tolist() == [150, 200, 100]
+    assert y.tolist() == [50, 50, 250]
+
+
+def test_before_and_after_the_recording_the_place_stays() -> None:
+    _, x, _ = get_position_maps(TWO_SYSTEMS).seconds_to_position([-5, 99])
+    assert x.tolist() == [100, 300]
+
+
+def test_places_map_back_to_the_seconds_they_came_from() -> None:
+    maps = get_position_maps(TWO_SYSTEMS)
+    seconds = np.array([0.5, 0.9, 1.5, 2.5, 3.5, 4.0, 4.5])
+    back = maps.position_to_seconds(*maps.seconds_to_position(seconds))
+    assert back == pytest.approx(seconds)
+
+
+def test_a_place_left_of_its_system_is_at_its_beginning_and_one_off_the_line_in_the_nearest_system() -> None:
+    maps = get_position_maps(TWO_SYSTEMS)
+    assert maps.position_to_seconds(0, 20, 50) == 0.5
+    assert maps.position_to_seconds(0, 100, 190) == 2.5
+
+
+def test_frames_cut_to_the_recording_keep_their_middles() -> None:
+    frames = frames_at(*[(0, 0, 100 * number, 50) for number in range(6)])
+    frames["onset_sec"] = np.clip(np.arange(6) - 0.3, 0.0, 4.2)
+    _, x, _ = get_position_maps(frames).seconds_to_position(np.arange(5) + 0.2)
+    assert x == pytest.approx([0, 100, 200, 300, 400])
+
+
+def test_a_page_that_is_not_played_has_no_seconds() -> None:
+    assert np.isnan(get_position_maps(TWO_SYSTEMS).position_to_seconds([0, 7], 100, 50)).tolist() == [
+        False,
+        True,
+    ]
+
+
+def test_of_a_repeated_place_the_first_time_counts() -> None:
+    twice = frames_at(*[(0, 0, x, 50) for x in (100, 200, 300, 200, 300, 400)])
+    maps = get_position_maps(twice)
+    assert maps.position_to_seconds(0, [250, 400], 50).tolist() == [2.0, 5.5]
+
+
+def test_no_frames_are_refused() -> None:
+    with pytest.raises(InputError, match="no frames"):
+        get_position_maps(np.empty(0, FRAME_DTYPE))
+
+
+def test_what_lies_to_the_right_of_a_place_sounds_after_the_music_has_left_it() -> None:
+    maps = get_position_maps(frames_at(*[(0, 0, 100, 50)] * 4, (0, 0, 200, 50)))
+    assert maps.position_to_seconds(0, [100, 150], 50).tolist() == [0.5, 4.0]
+
+
+def moments_at(*places: tuple[int, float, float, float]) -> PlaceMoments:
+    """Places from x0 to x1 of a system, that begin at a second: (system, x0, x1, seconds)."""
+    system, x0, x1, seconds = (np.array(values) for values in zip(*places, strict=True))
+    return PlaceMoments(system, x0.astype(float), x1.astype(float), seconds.astype(float))
+
+
+def test_a_place_sounds_when_it_begins_however_long_the_frames_stay_there() -> None:
+    maps = get_position_maps(
+        TWO_SYSTEMS, moments_at((0, 90, 110, 0.2), (0, 190, 210, 1.3), (1, 90, 120, 2.1))
+    )
+    assert maps.position_to_seconds(0, [90, 100, 110, 200], 50) == pytest.approx([0.2, 0.2, 0.2, 1.3])
+    assert maps.position_to_seconds(0, [90, 120], 250) == pytest.approx([2.1, 2.1])
+
+
+def test_between_places_time_goes_evenly_and_beside_them_it_is_theirs() -> None:
+    maps = get_position_maps(TWO_SYSTEMS, moments_at((0, 90, 110, 0.2), (0, 190, 210, 1.2)))
+    assert maps.position_to_seconds(0, [20, 130, 150, 500], 50) == pytest.approx([0.2, 0.45, 0.7, 1.2])
+
+
+def test_places_that_overlap_are_parted_in_the_middle() -> None:
+    maps = get_position_maps(TWO_SYSTEMS, moments_at((0, 90, 130, 0.2), (0, 110, 150, 1.2)))
+    assert maps.position_to_seconds(0, [119, 121], 50) == pytest.approx([0.2, 1.2])
+
+
+def test_of_a_place_that_is_played_again_the_first_moment_counts() -> None:
+    twice = moments_at((0, 90, 110, 0.2), (0, 190, 210, 1.2), (0, 90, 110, 2.2), (0, 190, 210, 3.2))
+    maps = get_position_maps(TWO_SYSTEMS, twice)
+    assert maps.position_to_seconds(0, [100, 200], 50) == pytest.approx([0.2, 1.2])
+
+
+def test_a_system_without_a_place_that_was_heard_has_no_seconds() -> None:
+    maps = get_position_maps(TWO_SYSTEMS, moments_at((0, 90, 110, 0.2)))
+    assert np.isnan(maps.position_to_seconds(0, 100, 250))
+
+
+def test_seconds_go_to_the_places_of_frames_with_moments_too() -> None:
+    seconds = np.linspace(-1, 6, 20)
+    plain, with_moments = (
+        get_position_maps(TWO_SYSTEMS),
+        get_position_maps(TWO_SYSTEMS, moments_at((0, 90, 110, 0.2))),
+    )
+    for found, expected in zip(
+        with_moments.seconds_to_position(seconds), plain.seconds_to_position(seconds), strict=True
+    ):
+        assert found.tolist() == expected.tolist()

@@ -1,0 +1,74 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from fusili_mir.cli.main import main
+from fusili_training.rendering.render_recipe import RenderRecipe
+
+
+def _run(*arguments: object) -> int:
+    with pytest.raises(SystemExit) as left:
+        main([str(argument) for argument in arguments])
+    assert isinstance(left.value.code, int)
+    return left.value.code
+
+
+@pytest.fixture
+def recipe_file(small_recipe: RenderRecipe, tmp_path: Path) -> Path:
+    path = tmp_path / "recipe.toml"
+    path.write_text(
+        "[audio]\nkeyboard_programs = [0]\nother_programs = [0]\nvelocities = [72]\n"
+        f"soundfonts = ['{small_recipe.audio.soundfonts[0]}']\n"
+    )
+    return path
+
+
+def test_render_writes_shards_a_manifest_and_a_sheet(
+    corpus: Path, recipe_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out, sheet = tmp_path / "data", tmp_path / "sheet.png"
+    options = ["--recipe", recipe_file, "--limit", 2, "--seed", 5, "--jobs", 1, "--contact-sheet", sheet]
+    assert _run("render", corpus, "-o", out, *options) == 0
+    assert "segments, 2 of 2 pieces" in capsys.readouterr().out
+    manifest = json.loads((out / "manifest.json").read_text())
+    assert manifest["recipe"]["seed"] == 5
+    assert (out / "shard-train-000000.tar").is_file()
+    assert sheet.is_file()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--licence", "MIT"], "the corpus has the licences CC0-1.0"),
+        (["--recipe", "none.toml"], "none.toml: cannot be read"),
+        (["--backend", "abacus"], "abacus"),
+    ],
+)
+def test_mistakes_are_one_line(
+    corpus: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], message: str
+) -> None:
+    assert _run("render", corpus, "-o", tmp_path / "data", *arguments) == 1
+    complaint = capsys.readouterr().err.strip()
+    assert message in complaint
+    assert complaint.count("\n") == 0
+    assert not (tmp_path / "data").exists()
+
+
+def test_no_processes_at_all_is_wrong_usage(tmp_path: Path) -> None:
+    assert _run("render", tmp_path, "-o", tmp_path / "out", "--jobs", "0") == 2
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_corpus_of_broken_scores_alone_is_an_error(
+    tmp_path: Path, recipe_file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "scores").mkdir()
+    (tmp_path / "scores" / "cut.musicxml").write_text("<score-partwise>")
+    options = ["--recipe", recipe_file, "--jobs", 1]
+    assert _run("render", tmp_path / "scores", "-o", tmp_path / "out", *options) == 1
+    captured = capsys.readouterr()
+    assert "1 of the pieces could not be rendered" in captured.out
+    assert "not one segment could be rendered" in captured.err

@@ -1,0 +1,154 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fusili_mir.decoding.course import Course, reading_course
+from fusili_mir.decoding.similarity import (
+    CourseSimilarity,
+    column_similarity,
+    frame_similarity,
+    pool_frames,
+    unit_vectors,
+)
+from fusili_mir.errors import InputError
+
+
+def test_each_frame_is_most_similar_to_the_patch_it_was_copied_from() -> None:
+    patches = np.eye(3, 4, dtype=np.float32)  # (N=3, d=4)
+    frames = 5.0 * patches[[2, 0, 1, 1]]  # (M=4, d=4): scale must not matter
+    assert frame_similarity(patches, frames).argmax(axis=0).tolist() == [2, 0, 1, 1]
+
+
+def test_patches_and_frames_of_different_sizes_are_refused() -> None:
+    with pytest.raises(InputError, match=r"\(2, 3\) and frames \(2, 4\)"):
+        frame_similarity(np.ones((2, 3), np.float32), np.ones((2, 4), np.float32))
+
+
+def test_embeddings_that_are_not_numbers_are_refused() -> None:
+    with pytest.raises(InputError, match="finite"):
+        unit_vectors(np.array([[1.0, np.nan]]))
+
+
+def test_the_best_patch_of_a_column_counts_and_missing_ones_do_not() -> None:
+    embeddings = np.array([[[1, 0], [0, 1]], [[1, 0], [0, 1]]], np.float32)  # (C=2, R=2, d=2)
+    mask = np.array([[True, True], [True, False]])
+    frames = np.array([[0, 1]], np.float32)
+    assert column_similarity(embeddings, mask, frames).tolist() == [[1.0], [0.0]]
+
+
+def random_similarity(seed: int, n_frames: int = 40) -> CourseSimilarity:
+    """Six columns of two patches, one of them missing; four stops, two of which look at two columns."""
+    rng = np.random.default_rng(seed)
+    mask = np.ones((6, 2), bool)
+    mask[4, 1] = False
+    course = Course(np.array([0, 2, 3, 5, 4, 0]), np.array([0, 1, 3, 5, 6]), np.array([0.0, 1, 2, 3, 4]))
+    return CourseSimilarity(
+        unit_vectors(rng.normal(size=(6, 2, 8))), mask, unit_vectors(rng.normal(size=(n_frames, 8))), course
+    )
+
+
+def slow_stops(similarity: CourseSimilarity) -> list[list[float]]:
+    """Similarity of frames and stops, one dot product after the other."""
+    course = similarity.course
+    return [
+        [
+            max(
+                float(similarity.embeddings[column, row] @ frame)
+                for column in course.columns[course.first[stop] : course.first[stop + 1]]
+                for row in range(2)
+                if similarity.mask[column, row]
+            )
+            for stop in range(len(course))
+        ]
+        for frame in similarity.frames
+    ]
+
+
+@given(st.integers(0, 1000))
+def test_a_stop_is_as_similar_as_the_best_patch_of_its_columns(seed: int) -> None:
+    similarity = random_similarity(seed)
+    slow = np.array(slow_stops(similarity))
+    np.testing.assert_allclose(similarity.block(slice(3, 9), slice(1, 4)), slow[3:9, 1:4], atol=1e-6)
+    np.testing.assert_allclose(similarity.pooled(1), slow, atol=1e-6)
+    frames, stops = np.array([0, 5, 7, 7]), np.array([3, 1, 2, 0])
+    np.testing.assert_allclose(similarity.pairs(frames, stops), slow[frames, stops], atol=1e-6)
+
+
+def test_groups_of_stops_are_as_similar_as_their_best_stop() -> None:
+    similarity = random_similarity(7)
+    slow = np.array(slow_stops(similarity))
+    np.testing.assert_allclose(similarity.pooled(3), np.c_[slow[:, :3].max(1), slow[:, 3]], atol=1e-6)
+
+
+def test_pooled_frames_are_means_and_the_last_group_may_be_short() -> None:
+    frames = np.array([[1.0], [3.0], [10.0]], np.float32)
+    assert pool_frames(frames, 2).tolist() == [[2.0], [10.0]]
+
+
+def test_the_baseline_is_the_log_of_the_mean_over_all_columns() -> None:
+    similarity = random_similarity(3)
+    columns = CourseSimilarity(
+        similarity.embeddings, similarity.mask, similarity.frames, reading_course(np.arange(6))
+    )
+    expected = np.log(np.exp(20.0 * np.array(slow_stops(columns))).mean(axis=1))
+    np.testing.assert_allclose(similarity.baseline(20.0), expected, atol=1e-4)
+
+
+@pytest.mark.parametrize("block_cells", [2**22, 64])
+def test_a_stop_is_prominent_by_how_much_more_it_is_like_all_frames_than_columns_are(
+    block_cells: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("fusili_mir.decoding.similarity._BLOCK_CELLS", block_cells)
+    similarity = random_similarity(9)
+    baseline = similarity.baseline(5.0)
+    found = similarity.prominence(5.0, baseline)
+    stops = np.array(slow_stops(similarity))  # (M, P)
+    means = np.exp(5.0 * stops - baseline[:, None]).mean(axis=0)
+    assert found == pytest.approx(np.log(means), abs=1e-5)
+    assert (found > 0).any()
+    assert (found < 0).any()
+
+
+def test_prominence_is_measured_on_frames_taken_evenly_from_all() -> None:
+    similarity = random_similarity(3, n_frames=41)
+    baseline = similarity.baseline(5.0)
+    taken = np.arange(0, 41, 4)  # eleven, the first and the last among them
+    some = replace(similarity, frames=similarity.frames[taken])
+    found = similarity.prominence(5.0, baseline, n_frames=11)
+    assert found == pytest.approx(some.prominence(5.0, baseline[taken]), abs=1e-6)
+
+
+@pytest.mark.parametrize("block_cells", [2**22, 16])
+def test_columns_are_alike_as_the_patches_that_both_show_are_on_average(
+    block_cells: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("fusili_mir.decoding.similarity._BLOCK_CELLS", block_cells)
+    looks = np.array(
+        [[[1, 0], [0, 1]], [[0.6, 0.8], [0, 1]], [[0.6, 0.8], [1, 0]]], np.float32
+    )  # (C=3, R=2, d=2)
+    similarity = CourseSimilarity(
+        looks, np.array([[True, True], [True, True], [True, False]]), looks[0], reading_course(np.arange(3))
+    )
+    found = similarity.likeness(np.array([0, 1, 2, 2] * 5), np.array([1, 0, 0, 1] * 5))
+    assert found == pytest.approx([0.8, 0.8, 0.6, 1.0] * 5)
+
+
+def test_blocks_do_not_depend_on_how_the_frames_are_cut(monkeypatch: pytest.MonkeyPatch) -> None:
+    similarity = random_similarity(5, n_frames=100)
+    whole, baseline = similarity.pooled(2), similarity.baseline(20.0)
+    monkeypatch.setattr("fusili_mir.decoding.similarity._BLOCK_CELLS", 64)
+    np.testing.assert_allclose(similarity.pooled(2), whole, atol=1e-6)
+    np.testing.assert_allclose(similarity.baseline(20.0), baseline, atol=1e-5)
+
+
+def test_onsets_count_in_full_and_columns_so_far_as_they_look_new() -> None:
+    looks = np.array([[1, 0], [1, 0], [0, 1], [0.6, 0.8], [-0.6, -0.8]], np.float32)[:, None]
+    course = reading_course(np.arange(5))
+    similarity = CourseSimilarity(looks, np.ones((5, 1), bool), looks[:, 0], course)
+    assert similarity.stop_weights() == pytest.approx([0, 0, 1, 0.2, 2])
+    assert random_similarity(0).stop_weights().tolist() == [1, 1, 1, 1]

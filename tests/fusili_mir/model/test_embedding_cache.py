@@ -1,0 +1,140 @@
+from __future__ import annotations
+
+import pickle
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from example_bundles import write_ink_bundle, write_pitch_bundle
+from example_scores import melody
+
+from fusili_mir.errors import InputError, OutputError
+from fusili_mir.model.embedding_cache import (
+    EmbeddingKey,
+    embedding_key,
+    encode_pages_cached,
+    load_encoded_score,
+    save_encoded_score,
+)
+from fusili_mir.model.encoder import Encoder
+from fusili_mir.pages.pages import Pages, render_pages
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory) -> Path:
+    return tmp_path_factory.mktemp("cache")
+
+
+@pytest.fixture(scope="module")
+def encoder(folder: Path) -> Encoder:
+    return Encoder(write_pitch_bundle(folder / "pitch"), n_threads=1)
+
+
+@pytest.fixture(scope="module")
+def pages(folder: Path) -> Pages:
+    (folder / "a.musicxml").write_text(melody(4))
+    return render_pages(folder / "a.musicxml")
+
+
+class NoEncoder(Encoder):
+    """Fails when it is asked to encode."""
+
+    def encode_pages(self, pages: Pages, progress: bool = False):
+        raise AssertionError("encoded again")
+
+
+def test_embeddings_are_encoded_once_and_come_back_the_same(
+    tmp_path: Path, encoder: Encoder, pages: Pages
+) -> None:
+    file = tmp_path / "new folder" / "a.npz"
+    first = encode_pages_cached(pages, encoder, file)
+    again = encode_pages_cached(pages, NoEncoder(encoder.bundle), file)
+    assert np.array_equal(again.axis.columns, first.axis.columns)
+    assert np.array_equal(again.embeddings, first.embeddings)
+    assert np.array_equal(again.mask, first.mask)
+    assert np.array_equal(again.segment_embeddings, first.segment_embeddings)
+    assert [path.name for path in file.parent.iterdir()] == ["a.npz"]
+
+
+def test_the_key_depends_on_pixels_staves_and_bundle(
+    tmp_path: Path, folder: Path, encoder: Encoder, pages: Pages
+) -> None:
+    key = embedding_key(pages, encoder.bundle)
+    assert embedding_key(render_pages(folder / "a.musicxml"), encoder.bundle) == key
+    (folder / "b.musicxml").write_text(melody(4).replace("<step>F</step>", "<step>G</step>"))
+    other_notes = embedding_key(render_pages(folder / "b.musicxml"), encoder.bundle)
+    assert other_notes.score != key.score
+    assert other_notes.bundle == key.bundle
+    moved = replace(pages, staves=pages.staves.copy())
+    moved.staves["y0"] += 1
+    assert embedding_key(moved, encoder.bundle).score != key.score
+    other_bundle = embedding_key(pages, write_ink_bundle(tmp_path / "ink"))
+    assert other_bundle.bundle != key.bundle
+    assert other_bundle.score == key.score
+
+
+def test_embeddings_of_another_bundle_are_replaced(tmp_path: Path, encoder: Encoder, pages: Pages) -> None:
+    file = tmp_path / "a.npz"
+    other = Encoder(write_ink_bundle(tmp_path / "ink"), n_threads=1)
+    assert encode_pages_cached(pages, other, file).embeddings.shape[1:] == (7, 2)
+    assert encode_pages_cached(pages, encoder, file).embeddings.shape[1:] == (1, 18)
+    assert encode_pages_cached(pages, NoEncoder(encoder.bundle), file).embeddings.shape[1:] == (1, 18)
+
+
+def bare_array(path: Path) -> None:
+    with path.open("wb") as file:
+        np.save(file, np.zeros(3))
+
+
+def object_archive(path: Path) -> None:
+    with path.open("wb") as file:
+        np.savez(file, format=np.array([{"a": 1}], dtype=object))
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda path: path.write_bytes(b""),
+        lambda path: path.write_bytes(b"my thesis"),
+        lambda path: path.write_bytes(pickle.dumps({"format": 1})),
+        lambda path: path.write_bytes(b"PK\x03\x04 cut"),
+        lambda path: np.savez(path, something=np.zeros(3)),
+        bare_array,
+        object_archive,
+        Path.mkdir,
+    ],
+)
+def test_a_file_that_is_not_ours_is_an_error_and_left_alone(
+    tmp_path: Path, encoder: Encoder, pages: Pages, write
+) -> None:
+    file = tmp_path / "a.npz"
+    write(file)
+    before = file.read_bytes() if file.is_file() else b""
+    with pytest.raises(InputError, match=r"a.npz: not embeddings that fusili-mir wrote"):
+        encode_pages_cached(pages, encoder, file)
+    assert (file.read_bytes() if file.is_file() else b"") == before
+
+
+def test_a_damaged_file_is_an_error(tmp_path: Path, encoder: Encoder, pages: Pages) -> None:
+    file = tmp_path / "a.npz"
+    encode_pages_cached(pages, encoder, file)
+    data = bytearray(file.read_bytes())
+    data[len(data) // 2] ^= 0xFF
+    file.write_bytes(data)
+    with pytest.raises(InputError, match="damaged"):
+        encode_pages_cached(pages, encoder, file)
+
+
+def test_a_place_that_cannot_be_written_is_one_line(tmp_path: Path, encoder: Encoder, pages: Pages) -> None:
+    encoded = encoder.encode_pages(pages)
+    (tmp_path / "file").write_text("")
+    with pytest.raises(OutputError, match="cannot be written"):
+        save_encoded_score(encoded, tmp_path / "file" / "a.npz", EmbeddingKey("a", "b"))
+
+
+def test_the_key_decides_what_is_loaded(tmp_path: Path, encoder: Encoder, pages: Pages) -> None:
+    save_encoded_score(encoder.encode_pages(pages), tmp_path / "a.npz", EmbeddingKey("a", "b"))
+    assert load_encoded_score(tmp_path / "a.npz", EmbeddingKey("a", "c")) is None
+    assert load_encoded_score(tmp_path / "a.npz", EmbeddingKey("c", "b")) is None
+    assert load_encoded_score(tmp_path / "a.npz", EmbeddingKey("a", "b")) is not None

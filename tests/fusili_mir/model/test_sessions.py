@@ -1,0 +1,106 @@
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from types import SimpleNamespace
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+from example_bundles import pitch_audio_graph
+from onnx import TensorProto, helper
+
+from fusili_mir.errors import FusiliError, InputError, MissingExtraError
+from fusili_mir.model import sessions
+from fusili_mir.model.sessions import available_devices, default_threads, open_session
+
+
+def test_a_graph_runs_on_the_cpu_with_the_threads_asked_for() -> None:
+    session = open_session(pitch_audio_graph(), "cpu", n_threads=1)
+    assert (session.device, session.n_threads) == ("cpu", 1)
+    assert session.session.get_session_options().intra_op_num_threads == 1
+    frames, embedding = session.run("waveforms", np.zeros((3, 1280)), ["frames", "audio_embedding"])
+    assert (frames.shape, embedding.shape) == ((3, 2, 18), (3, 18))
+    assert frames.dtype == np.float32
+
+
+def test_without_a_number_all_cpus_of_the_process_are_used() -> None:
+    session = open_session(pitch_audio_graph())
+    assert session.n_threads == default_threads() == len(os.sched_getaffinity(0))
+
+
+def test_an_unknown_device_is_refused_with_what_there_is(monkeypatch) -> None:
+    monkeypatch.setattr(sessions, "available_devices", lambda: ("coreml", "cpu"))
+    with pytest.raises(InputError, match="device 'tpu' is not in this onnxruntime, which has coreml, cpu"):
+        open_session(b"", "tpu")
+    with pytest.raises(InputError, match=r"which has coreml, cpu; install fusili-mir\[gpu\]"):
+        open_session(b"", "CUDA")
+
+
+def without_gpu() -> SimpleNamespace:
+    """An onnxruntime that was built for CUDA, on a machine where CUDA does not work: it falls back silently."""
+
+    def session(graph: bytes, options: object, providers: list[str], enable_fallback: int) -> object:
+        return onnxruntime.InferenceSession(graph, options, providers=["CPUExecutionProvider"])
+
+    return SimpleNamespace(
+        get_available_providers=lambda: ["CUDAExecutionProvider", "CPUExecutionProvider"],
+        SessionOptions=onnxruntime.SessionOptions,
+        InferenceSession=session,
+        set_default_logger_severity=onnxruntime.set_default_logger_severity,
+    )
+
+
+def test_auto_takes_the_cpu_where_cuda_is_listed_but_does_not_work(monkeypatch) -> None:
+    monkeypatch.setattr(sessions, "_onnxruntime", without_gpu)
+    assert available_devices() == ("cuda", "cpu")
+    assert open_session(pitch_audio_graph(), "auto").device == "cpu"
+
+
+def test_cuda_by_name_is_an_error_where_it_does_not_work(monkeypatch) -> None:
+    monkeypatch.setattr(sessions, "_onnxruntime", without_gpu)
+    with pytest.raises(InputError, match="device 'cuda' is in this onnxruntime but does not work"):
+        open_session(pitch_audio_graph(), "cuda")
+
+
+def test_remote_providers_are_no_devices(monkeypatch) -> None:
+    runtime = SimpleNamespace(
+        get_available_providers=lambda: ["AzureExecutionProvider", "CPUExecutionProvider"]
+    )
+    monkeypatch.setattr(sessions, "_onnxruntime", lambda: runtime)
+    assert available_devices() == ("cpu",)
+
+
+def test_without_onnxruntime_the_extras_are_named(monkeypatch) -> None:
+    monkeypatch.setitem(sys.modules, "onnxruntime", None)
+    with pytest.raises(MissingExtraError, match=r"'fusili-mir\[cpu\]', or 'fusili-mir\[gpu\]'"):
+        open_session(b"")
+
+
+def test_a_graph_that_onnxruntime_cannot_load_is_one_line() -> None:
+    value = helper.make_tensor_value_info("x", TensorProto.FLOAT, [1])
+    node = helper.make_node("Telepathy", ["x"], ["y"])
+    output = helper.make_tensor_value_info("y", TensorProto.FLOAT, [1])
+    model = onnx.helper.make_model(helper.make_graph([node], "g", [value], [output]), ir_version=8)
+    with pytest.raises(InputError, match="cannot load the graph") as error:
+        open_session(model.SerializeToString())
+    assert "\n" not in str(error.value)
+
+
+def test_a_batch_that_does_not_fit_is_one_line() -> None:
+    # In a process of its own: onnxruntime prints its own message to standard error, too.
+    code = (
+        "import numpy as np, sys; sys.path.insert(0, 'tests')\n"
+        "from example_bundles import pitch_audio_graph\n"
+        "from fusili_mir.model.sessions import open_session\n"
+        "open_session(pitch_audio_graph()).run('waveforms', np.zeros((1, 7)), ['frames'])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert "FusiliError: onnxruntime cannot run a batch of shape (1, 7) on cpu" in done.stderr
+
+
+def test_a_threads_number_below_one_is_refused() -> None:
+    with pytest.raises(FusiliError, match="0 threads, expected at least 1"):
+        open_session(pitch_audio_graph(), n_threads=0)

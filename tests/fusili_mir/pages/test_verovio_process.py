@@ -1,0 +1,64 @@
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+from example_scores import melody
+
+from fusili_mir.errors import InputError
+from fusili_mir.pages import verovio_process
+from fusili_mir.pages.verovio_process import render_svgs
+
+
+def test_pages_come_back_as_svg() -> None:
+    (page,) = render_svgs("a", melody(2), "xml", {})
+    assert page.startswith("<svg")
+
+
+def test_a_score_that_crashes_verovio_is_refused_and_the_next_one_is_engraved() -> None:
+    deadly = melody(2).replace("<beat-type>4</beat-type>", "<beat-type>0</beat-type>")
+    with pytest.raises(InputError, match=r"deadly\.xml: Verovio crashed on it"):
+        render_svgs("deadly.xml", deadly, "xml", {})
+    assert len(render_svgs("fine.xml", melody(2), "xml", {})) == 1
+
+
+def test_a_score_that_takes_too_long_is_given_up() -> None:
+    render_svgs("warm.xml", melody(1), "xml", {})
+    with pytest.raises(InputError, match=r"or took over 0\.05 s"):
+        render_svgs("long.xml", melody(3000), "xml", {}, time_limit_sec=0.05)
+    assert len(render_svgs("fine.xml", melody(2), "xml", {})) == 1
+
+
+def test_what_verovio_cannot_load_is_refused() -> None:
+    with pytest.raises(InputError, match="Verovio cannot engrave it"):
+        render_svgs("odd.mei", "hello", "mei", {})
+
+
+def test_a_process_that_was_killed_meanwhile_is_replaced() -> None:
+    render_svgs("a", melody(1), "xml", {})
+    process = verovio_process._WORKER._process
+    assert process is not None
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait()
+    assert len(render_svgs("b", melody(1), "xml", {})) == 1
+
+
+def test_options_of_one_score_do_not_reach_the_next() -> None:
+    plain = render_svgs("a", melody(4), "xml", {"xmlIdSeed": 1})
+    render_svgs("b", melody(4), "xml", {"xmlIdSeed": 1, "font": "Petaluma", "pageWidth": 500})
+    assert render_svgs("c", melody(4), "xml", {"xmlIdSeed": 1}) == plain
+
+
+def test_a_worker_ends_by_itself_when_whoever_asked_is_gone() -> None:
+    request = {"input_from": "xml", "options": {}, "data": melody(3000), "time_limit_sec": 0.2}
+    worker = subprocess.Popen(
+        [sys.executable, "-m", "fusili_mir.pages.verovio_worker"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    )
+    worker.communicate((json.dumps(request) + "\n").encode(), timeout=60)
+    assert worker.returncode == -signal.SIGALRM

@@ -1,0 +1,13 @@
+from __future__ import annotations
+
+from fusili_mir.alignment.played import play_pages
+from fusili_mir.demo.example import load_example
+from fusili_mir.pages.pages import render_pages
+
+
+def test_endings_that_stand_in_the_first_part_alone_hold_for_all_parts() -> None:
+    pages = render_pages(load_example().score)  # its endings stand over the voice only
+    once, twice = (play_pages(pages, unfold) for unfold in ("minimal", "maximal"))
+    assert [str(number) for number in once.measures["number"][-3:]] == ["17", "19", "20"]
+    assert len(once.notes) == 268
+    assert len(twice.notes) == 529  # 268, the first ending, and what is repeated

@@ -1,0 +1,182 @@
+"""Checkpoints: a model, its recipe, and all that a run needs to go on as if it had never stopped.
+
+A checkpoint is a torch file of tensors and plain values, so that reading one runs no code. It is written beside
+its final name and then moved there: a run that is killed, or a disk that is full, leaves the one before.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.optim import Optimizer
+
+from fusili_mir import __version__
+from fusili_mir.errors import InputError, OutputError
+from fusili_training.loop.recipe import Recipe
+from fusili_training.loop.recipe_files import recipe_from_dict
+from fusili_training.losses.negative_memory import NegativeMemory
+from fusili_training.model.model import FusiliModel
+from fusili_training.model.weights import read_checkpoint
+
+__all__ = ["Checkpoint", "Progress", "load_checkpoint", "load_trained_model", "save_checkpoint"]
+
+_FORMAT = 1
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Where a run stands.
+
+    Attributes
+    ----------
+    step : int
+        Steps done.
+    epoch, n_batches : int
+        The epoch it is in, from 0, and the batches of it that are done: where the sampler goes on.
+    best_joint : float
+        Best validation so far, see `fusili_training.loop.validation.Validation.joint`.
+    n_worse : int
+        Validations since.
+    validation : dict of str to float
+        The latest figures.
+    """
+
+    step: int = 0
+    epoch: int = 0
+    n_batches: int = 0
+    best_joint: float = -float("inf")
+    n_worse: int = 0
+    validation: dict[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """What a checkpoint file holds.
+
+    Attributes
+    ----------
+    recipe : Recipe
+        How the model was trained.
+    progress : Progress
+        How far.
+    model : dict of str to Tensor
+        State of the model.
+    optimiser : dict or None
+        State of the optimiser; None in a checkpoint that is only for use, not for going on.
+    random_states : list of dict of str to Tensor
+        State of each rank's random numbers; empty where there is no optimiser's.
+    memory : dict of str to Tensor or None
+        State of the `fusili_training.losses.negative_memory.NegativeMemory`, if the run has one.
+    """
+
+    recipe: Recipe
+    progress: Progress
+    model: dict[str, Tensor]
+    optimiser: dict[str, Any] | None = None
+    random_states: list[dict[str, Tensor]] = field(default_factory=list)
+    memory: dict[str, Tensor] | None = None
+
+    def restore_model(self, model: FusiliModel, path: Path, new_heads: bool = False) -> None:
+        """Load the weights into a model, which must be of the same shape; `path` is named in complaints.
+
+        With `new_heads`, global heads may be of another shape than those of the checkpoint, and then stay as
+        they are.
+        """
+        own = model.state_dict()
+        heads = {id(parameter) for parameter in model.global_parameters()} if new_heads else set()
+        kept = {
+            name: own[name]
+            for name, parameter in model.named_parameters()
+            if id(parameter) in heads and self.model.get(name, parameter).shape != parameter.shape
+        }
+        missing, extra = sorted(own.keys() - self.model.keys()), sorted(self.model.keys() - own.keys())
+        if missing or extra:
+            difference = f"lacks {missing[0]}" if missing else f"has {extra[0]}, which the model lacks"
+            raise InputError(
+                f"{path} is of another shape: it {difference}; use it with the recipe it came from"
+            )
+        for name, value in own.items():
+            if name not in kept and value.shape != self.model[name].shape:
+                raise InputError(
+                    f"{path} is of another shape: {name} is {tuple(self.model[name].shape)} there and"
+                    f" {tuple(value.shape)} in this recipe's model"
+                )
+        model.load_state_dict(self.model | kept)
+
+    def restore_optimiser(self, optimiser: Optimizer, path: Path) -> None:
+        """Load the optimiser's state; the model must have been of the same shape."""
+        if self.optimiser is None:
+            raise InputError(f"{path} holds a finished model only; training goes on from last.pt")
+        optimiser.load_state_dict(self.optimiser)
+
+    def restore_memory(self, memory: NegativeMemory | None) -> None:
+        """Load what the run remembered; a memory that is new to the run, or of another size, stays empty."""
+        if memory is None or self.memory is None:
+            return
+        if self.memory["numbers"].shape == memory.numbers.shape:
+            memory.load_state_dict(self.memory)
+
+
+def save_checkpoint(checkpoint: Checkpoint, path: Path) -> None:
+    """Write a checkpoint; the file that stood under this name stays until the new one is complete."""
+    content = {
+        "format": _FORMAT,
+        "made_by": f"fusili-mir {__version__}",
+        "recipe": checkpoint.recipe.as_dict(),
+        "progress": asdict(checkpoint.progress),
+        "model_state_dict": checkpoint.model,
+        "optimizer_state_dict": checkpoint.optimiser,
+        "random_states": checkpoint.random_states,
+        "memory": checkpoint.memory,
+    }
+    unfinished = path.with_name(f".{path.name}.unfinished")
+    try:
+        with unfinished.open("wb") as file:
+            torch.save(content, file)
+            file.flush()
+            os.fsync(file.fileno())
+        unfinished.replace(path)
+    except (OSError, RuntimeError) as error:  # torch reports a failed write as a RuntimeError
+        cause = error.strerror if isinstance(error, OSError) else _system_error(error)
+        unfinished.unlink(missing_ok=True)
+        kept = "the one before is intact" if path.exists() else "there was none before"
+        raise OutputError(
+            f"{path}: this checkpoint cannot be written ({cause}); {kept}, make room and resume"
+        ) from error
+
+
+def _system_error(error: RuntimeError) -> str:
+    """Return the system's reason behind torch's."""
+    cause = error.__context__
+    if isinstance(cause, OSError) and cause.strerror:
+        return cause.strerror
+    return str(error).splitlines()[0]
+
+
+def load_checkpoint(path: Path) -> Checkpoint:
+    """Read a checkpoint of ours."""
+    content = read_checkpoint(path)
+    if content.get("format") != _FORMAT:
+        found = f"format {content['format']}" if "format" in content else "no checkpoint of fusili-mir"
+        raise InputError(f"{path}: {found}; expected a checkpoint of format {_FORMAT}")
+    return Checkpoint(
+        recipe=recipe_from_dict(content["recipe"], str(path)),
+        progress=Progress(**content["progress"]),
+        model=content["model_state_dict"],
+        optimiser=content["optimizer_state_dict"],
+        random_states=content["random_states"],
+        memory=content.get("memory"),  # checkpoints of earlier versions have none
+    )
+
+
+def load_trained_model(path: Path) -> tuple[FusiliModel, Checkpoint]:
+    """Build the model that a checkpoint of ours holds, ready for use."""
+    checkpoint = load_checkpoint(path)
+    model = FusiliModel(checkpoint.recipe.model)
+    checkpoint.restore_model(model, path)
+    return model.eval(), checkpoint

@@ -1,0 +1,151 @@
+"""What a run will need, before it is started: parameters, memory, steps.
+
+The memory of weights, gradients and optimiser is counted. That of activations is measured, as the peak of a
+forward and a backward pass on two pairs and of the local score on a few, and scaled up to the batch.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from fusili_training.loop.denormals import flushed_denormals
+from fusili_training.loop.feeding import Inputs
+from fusili_training.loop.live_memory import LiveMemory
+from fusili_training.loop.objective import Objective
+from fusili_training.loop.optimiser import total_steps
+from fusili_training.loop.recipe import Recipe
+from fusili_training.losses.losses import ContrastiveLoss
+from fusili_training.model.model import FusiliModel
+
+__all__ = ["Estimate", "estimate_run", "noise_inputs"]
+
+_NUMBER_BYTES = 4
+_DEFAULT_SEC = 20.0
+_DEFAULT_STRIPS, _DEFAULT_WIDTH_PX = 2, 512
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What a run needs on each rank.
+
+    Attributes
+    ----------
+    n_parameters, n_head_parameters, n_encoder_parameters : int
+        All of them, and those that are trained.
+    state_bytes : int
+        Weights, gradients and the two moments of AdamW, in float32.
+    activation_bytes : int
+        Activations in float32; about half under bfloat16 autocast.
+    score_bytes : int
+        Local score of this rank's images with all recordings.
+    n_batches, n_steps : int or None
+        Steps of an epoch and of the run; None when the data is not known.
+    """
+
+    n_parameters: int
+    n_head_parameters: int
+    n_encoder_parameters: int
+    state_bytes: int
+    activation_bytes: int
+    score_bytes: int
+    n_batches: int | None
+    n_steps: int | None
+
+    def lines(self) -> list[str]:
+        """Return the estimate for people to read."""
+        full = self.state_bytes + self.activation_bytes + self.score_bytes
+        mixed = full - self.activation_bytes // 2
+        steps = "unknown without data (--data)"
+        if self.n_steps is not None:
+            steps = f"{self.n_steps:,} ({self.n_batches:,} an epoch)"
+        return [
+            f"parameters      {self.n_parameters:,} (trained: {self.n_head_parameters:,} in the heads,"
+            f" {self.n_encoder_parameters:,} in the encoders)",
+            f"memory a rank   {_gb(full)} in float32, about {_gb(mixed)} under bfloat16 autocast"
+            f" (weights and optimiser {_gb(self.state_bytes)}, activations {_gb(self.activation_bytes)},"
+            f" local score {_gb(self.score_bytes)})",
+            f"steps           {steps}",
+        ]
+
+
+def estimate_run(
+    recipe: Recipe, model: FusiliModel, inputs: Inputs, n_batches: int | None, n_ranks: int = 1
+) -> Estimate:
+    """Estimate what a run needs.
+
+    Parameters
+    ----------
+    recipe : Recipe
+        Of the run.
+    model : FusiliModel
+        As it starts; its batch statistics and the heads that are frozen change.
+    inputs : Inputs
+        Two pairs of the size to plan for, on the CPU.
+    n_batches : int or None
+        In an epoch, if it is known.
+    n_ranks : int
+        Between which the batch is divided.
+    """
+    objective = Objective(model, recipe.loss).train()
+    groups = {group.name: sum(p.numel() for p in group.parameters) for group in model.parameter_groups()}
+    n_parameters = sum(p.numel() for p in model.parameters())
+    batch = recipe.data.batch_size // n_ranks
+
+    trained = [p for p in model.parameters() if p.requires_grad]
+    for parameter in trained:
+        parameter.grad = torch.zeros_like(parameter)
+    gradients = [p.grad for p in trained if p.grad is not None]
+    memory = LiveMemory([*model.parameters(), *model.buffers(), *gradients])
+    with flushed_denormals(), memory:
+        output = objective(inputs.images, inputs.waveforms, inputs.is_original, inputs.targets)
+        output.loss.backward()
+    model.zero_grad(set_to_none=True)
+    n_patches, n_frames = output.encoded.images.local.shape[1], output.encoded.recordings.local.shape[1]
+    return Estimate(
+        n_parameters=n_parameters,
+        n_head_parameters=groups["heads"],
+        n_encoder_parameters=groups["encoders"],
+        state_bytes=_NUMBER_BYTES * (n_parameters + 3 * sum(groups.values())),
+        activation_bytes=memory.peak_bytes * batch // len(inputs.images),
+        score_bytes=_score_bytes(objective.contrastive, n_patches, n_frames, batch * recipe.data.batch_size),
+        n_batches=n_batches,
+        n_steps=None if n_batches is None else total_steps(recipe, n_batches),
+    )
+
+
+def noise_inputs(model: FusiliModel) -> Inputs:
+    """Return two pairs of noise for a model; where it takes any size, two strips of 512 px and 20 s."""
+    image, audio = model.image.geometry, model.audio.geometry
+    n_strips = image.max_strips or _DEFAULT_STRIPS
+    n_samples = int(_DEFAULT_SEC * audio.sample_rate_hz)
+    return Inputs(
+        torch.rand(2, n_strips, image.height_px, image.width_px or _DEFAULT_WIDTH_PX),
+        torch.rand(2, n_samples) - 0.5,
+        None,
+        None,
+    )
+
+
+def _score_bytes(loss: ContrastiveLoss, n_patches: int, n_frames: int, n_pairs: int) -> int:
+    """Extrapolate the peak of the local score from 2 x 2 and 4 x 4 pairs."""
+    if loss.alpha == 0:
+        return 0
+    few, more = (_measure_score(loss, side, n_patches, n_frames) for side in (2, 4))
+    return few + max(0, more - few) * (n_pairs - 4) // 12
+
+
+def _measure_score(loss: ContrastiveLoss, side: int, n_patches: int, n_frames: int) -> int:
+    patches = torch.randn(side, n_patches, 8, requires_grad=True)
+    frames = torch.randn(side, n_frames, 8, requires_grad=True)
+    memory = LiveMemory([patches, frames])
+    with flushed_denormals(), memory:
+        scores: Tensor = loss.local_score(patches, frames, torch.tensor(10.0))
+        scores.sum().backward()  # type: ignore[no-untyped-call]
+    return memory.peak_bytes
+
+
+def _gb(n_bytes: int) -> str:
+    return f"{n_bytes / 1e9:.2f} GB"

@@ -1,0 +1,175 @@
+"""What a recipe minimises: the contrastive loss, and the terms of local supervision beside it.
+
+The model and its losses are one module, so that everything a step computes is inside the forward pass that
+DistributedDataParallel watches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from fusili_training.loop.recipe import LossOptions
+from fusili_training.losses.gather import gather, gather_embeddings
+from fusili_training.losses.losses import ContrastiveLoss, info_nce
+from fusili_training.losses.negative_memory import NegativeMemory
+from fusili_training.losses.scores import choose_local_score
+from fusili_training.model.embeddings import Embeddings
+from fusili_training.model.model import FusiliModel, PairOutput
+from fusili_training.model.prototype_pooling import PrototypePooling
+from fusili_training.model.supervision import alignment_loss
+from fusili_training.model.targets import DenseTargets
+
+__all__ = ["TERMS", "Objective", "StepOutput", "patches_only"]
+
+TERMS = ("local", "global", "alignment", "notes")
+
+
+@dataclass(frozen=True)
+class StepOutput:
+    """The loss of a batch.
+
+    Attributes
+    ----------
+    loss : Tensor [shape=()]
+        What is minimised.
+    terms : dict
+        Its terms by name, before their weights; see `TERMS`.
+    encoded : PairOutput
+        The batch as the model saw it.
+    """
+
+    loss: Tensor
+    terms: dict[str, Tensor]
+    encoded: PairOutput
+
+
+class Objective(nn.Module):
+    """A model and the loss it is trained with.
+
+    Parameters
+    ----------
+    model : FusiliModel
+    options : LossOptions
+    global_only : bool
+        Whether the global loss is all that is computed, whatever the options say the model was trained with.
+        Of a model that pools by prototypes the memory then holds features, which stay right while the pooling
+        learns, and all pairs in it are learnt from at every step.
+    """
+
+    def __init__(self, model: FusiliModel, options: LossOptions, global_only: bool = False) -> None:
+        super().__init__()
+        self.model = model
+        self.options = options
+        self.global_only = global_only
+        self.contrastive = ContrastiveLoss(
+            0.0 if global_only else options.alpha,
+            choose_local_score(
+                options.local_score, options.sinkhorn_iterations, model.audio.geometry.frame_repeats
+            ),
+        )
+        self.memory = None
+        if options.memory:
+            n_values = model.image.embedding_dim
+            if global_only and model.pooling is not None:
+                n_values = model.pooling.n_features
+            self.memory = NegativeMemory(options.memory, n_values).to(model.logit_scale_global.device)
+        if options.alpha > 0 or not options.trains_local_heads:
+            model.freeze_unused(options.alpha)
+
+    def forward(
+        self,
+        images: Tensor,
+        waveforms: Tensor,
+        is_original: Tensor | None = None,
+        targets: DenseTargets | None = None,
+        numbers: Tensor | None = None,
+    ) -> StepOutput:
+        """Return the loss of a batch.
+
+        Parameters
+        ----------
+        images : Tensor [shape=(B, S, height, width)]
+            0 is ink, 1 is paper.
+        waveforms : Tensor [shape=(B, n_samples)]
+            Padded with zeros.
+        is_original : Tensor of bool [shape=(B,)], optional
+            False for pairs that serve as negatives only.
+        targets : DenseTargets, optional
+            Needed under local supervision, and only there.
+        numbers : Tensor of int64 [shape=(B,)], optional
+            Of the pairs, see `fusili_training.losses.negative_memory.pair_numbers`, for a step that uses the
+            memory and adds to it, and that the statistics of pooling follow; None in validation.
+        """
+        encoded = self.model(images, waveforms)
+        pooling = self.model.pooling
+        if numbers is not None and pooling is not None:
+            is_first = int(pooling.n_followed) == 0
+            features = self._describe(pooling, encoded)
+            if self.global_only and self.memory is not None:
+                self.memory.remember(*features, gather(numbers))
+                term = self._score_memory(pooling, self.memory, encoded.global_scale)
+                return StepOutput(term, {"global": term}, encoded)
+            if is_first:  # it was pooled without statistics
+                encoded = self.model(images, waveforms)
+        contrast = self.contrastive(
+            encoded.images,
+            encoded.recordings,
+            encoded.local_scale,
+            encoded.global_scale,
+            is_original,
+            self.memory,
+            numbers,
+        )
+        loss = contrast.total
+        terms = {"local": contrast.local_term, "global": contrast.global_term}
+        if targets is not None and not self.global_only:
+            for name, weight, term in self._supervise(encoded, targets):
+                terms[name] = term
+                loss = loss + weight * term
+        return StepOutput(loss, {name: term for name, term in terms.items() if term is not None}, encoded)
+
+    @torch.no_grad()
+    def _describe(self, pooling: PrototypePooling, encoded: PairOutput) -> tuple[Tensor, Tensor]:
+        """Return the features [shape=(B, n_features)] of the images and recordings of all ranks.
+
+        The statistics of pooling follow them; on top of a trained model its prototypes are of the first ones.
+        """
+        patches, mask = encoded.patches, encoded.image_tokens.mask
+        if self.global_only and int(pooling.n_followed) == 0:
+            everyone = gather_embeddings(Embeddings(patches, mask, encoded.images.pooled))
+            pooling.begin_with(everyone.local, everyone.mask)
+        images = gather(pooling.describe(patches, mask))
+        recordings = gather(pooling.describe(encoded.recordings.local, encoded.recordings.mask))
+        pooling.follow(images, recordings)
+        return images, recordings
+
+    @staticmethod
+    def _score_memory(pooling: PrototypePooling, memory: NegativeMemory, scale: Tensor) -> Tensor:
+        """Return the global loss of all pairs whose features are remembered, the same on every rank."""
+        n_filled = memory.n_filled
+        images = pooling.project(memory.images[:n_filled].clone(), "image")
+        recordings = pooling.project(memory.recordings[:n_filled].clone(), "audio")
+        numbers = memory.numbers[:n_filled]
+        comes_back = (numbers[:, None] == numbers).fill_diagonal_(False)
+        return info_nce((scale * images @ recordings.T).masked_fill(comes_back, -torch.inf))
+
+    def _supervise(self, encoded: PairOutput, targets: DenseTargets) -> Iterator[tuple[str, float, Tensor]]:
+        """Yield name, weight and value of the terms of local supervision."""
+        masks = encoded.image_tokens.mask, encoded.audio_tokens.mask
+        if self.options.alignment_weight > 0:
+            patches, frames = patches_only(encoded), encoded.recordings.local
+            term = alignment_loss(patches, frames, encoded.local_scale, targets.alignment, *masks)
+            yield "alignment", self.options.alignment_weight, term
+        if self.model.note_heads is not None:
+            tokens = encoded.image_tokens.local, encoded.audio_tokens.local
+            yield "notes", self.options.note_weight, self.model.note_heads(*tokens, targets.notes, *masks)
+
+
+def patches_only(encoded: PairOutput) -> Tensor:
+    """Return the patch embeddings [shape=(B, N, d)], without the class token that training may add in front."""
+    n_patches = encoded.image_tokens.local.shape[1]
+    return encoded.images.local[:, -n_patches:]

@@ -1,0 +1,24 @@
+"""In which arithmetic a step is computed."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+
+import torch
+
+from fusili_mir.errors import InputError
+from fusili_training.loop.recipe import TrainingOptions
+
+__all__ = ["autocast"]
+
+
+def autocast(options: TrainingOptions, device: torch.device) -> AbstractContextManager[None]:
+    """Return a context of bfloat16 autocast on a GPU, of float32 on a CPU, or as the recipe says."""
+    if options.precision == "bfloat16" and device.type == "cpu":
+        raise InputError(
+            "training.precision is bfloat16 on a CPU, where it can die of an illegal instruction;"
+            " expected auto or float32"
+        )
+    enabled = device.type == "cuda" and options.precision != "float32"
+    context: AbstractContextManager[None] = torch.autocast(device.type, torch.bfloat16, enabled=enabled)
+    return context

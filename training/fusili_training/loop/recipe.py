@@ -1,0 +1,294 @@
+"""A recipe: everything that decides how a model is trained, in one frozen value.
+
+Recipes are written in TOML (see `fusili_training.loop.recipe_files`), one table a section here, and travel inside
+the checkpoints. Values that cannot work are refused here, whole sections with each other in `Recipe`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal
+
+from fusili_mir.errors import InputError
+from fusili_training.model.model import ModelOptions
+
+__all__ = [
+    "DataOptions",
+    "LossOptions",
+    "OptimiserOptions",
+    "Recipe",
+    "TrainingOptions",
+    "WeightsOptions",
+]
+
+
+@dataclass(frozen=True)
+class WeightsOptions:
+    """Where the encoders' first weights come from.
+
+    Attributes
+    ----------
+    clip : str
+        "random", "download" (open_clip's pretrained tag, from the network), or an open_clip checkpoint.
+    clap : str
+        "random", or a LAION-CLAP checkpoint.
+    checkpoint : str
+        A checkpoint of ours or of the paper's released code that a new run begins with; "" for none.
+    trained : str
+        "all", or "global heads": all else stays as the checkpoint has it, and the global loss alone is computed.
+    """
+
+    clip: str = "random"
+    clap: str = "random"
+    checkpoint: str = ""
+    trained: Literal["all", "global heads"] = "all"
+
+    @property
+    def pretrained_image(self) -> bool:
+        """Whether the image encoder starts from pretrained weights."""
+        return self.clip != "random"
+
+
+@dataclass(frozen=True)
+class LossOptions:
+    """What is minimised.
+
+    Attributes
+    ----------
+    alpha : float
+        Weight of the local loss against the global one, within [0, 1].
+    local_score : str
+        How patches and frames are compared.
+    sinkhorn_iterations : int
+        The paper's K.
+    memory : int
+        Pairs of earlier batches that are candidates of the global loss, too; 0: none, as in the paper.
+    supervision : str
+        "global": pairs alone. "local": the renderer's note positions, too.
+    alignment_weight : float
+        Weight of the patch-frame cross-entropy under local supervision.
+    note_weight : float
+        Weight of the note prediction heads under local supervision; they need ``model.note_heads``.
+    recency_sec : float
+        Under local supervision, the time after which a held note counts half as much as one just struck.
+    """
+
+    alpha: float = 0.5
+    local_score: Literal["fusili", "cosine", "softmax"] = "fusili"
+    sinkhorn_iterations: int = 20
+    memory: int = 0
+    supervision: Literal["global", "local"] = "global"
+    alignment_weight: float = 1.0
+    note_weight: float = 1.0
+    recency_sec: float = 0.25
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.alpha <= 1:
+            raise InputError(
+                f"loss.alpha is {self.alpha}; expected a weight within [0, 1]"
+                " (0: global loss only, 1: local loss only)"
+            )
+        _at_least(1, "loss.sinkhorn_iterations", self.sinkhorn_iterations)
+        _at_least(0, "loss.memory", self.memory)
+        if self.memory and self.alpha == 1:
+            raise InputError(
+                f"loss.memory is {self.memory} with loss.alpha = 1; expected 0: the memory is of global"
+                " embeddings, and there is no global loss"
+            )
+        _at_least(0, "loss.alignment_weight", self.alignment_weight)
+        _at_least(0, "loss.note_weight", self.note_weight)
+        _above(0, "loss.recency_sec", self.recency_sec)
+
+    @property
+    def predicts_notes(self) -> bool:
+        """Whether the loss has a term for the note prediction heads."""
+        return self.supervision == "local" and self.note_weight > 0
+
+    @property
+    def trains_local_heads(self) -> bool:
+        """Whether any term reaches the local heads; without one they have learnt nothing."""
+        return self.alpha > 0 or (self.supervision == "local" and self.alignment_weight > 0)
+
+
+@dataclass(frozen=True)
+class DataOptions:
+    """What the batches are made of.
+
+    Attributes
+    ----------
+    folder : str
+        Folder or url of the rendered shards.
+    batch_size : int
+        Pairs in a batch, all ranks together.
+    pieces : str
+        "random": the pairs of a batch come from anywhere. "same": from as few pieces as will fill it. "few":
+        from about four pieces, sorted by length.
+    mutations : str
+        "none". "negative": each original comes with a mutant that is a candidate only. "positive": mutants
+        are pairs of their own.
+    layout : str
+        Only pairs that show this layout of their piece, "piano" for instance; "": all.
+    max_duration_sec : float
+        Only pairs that last no longer; 0: all.
+    augment : bool
+        Whether images and recordings are spoilt a little, differently in each epoch.
+    workers : int
+        Processes that read ahead, on each rank; 0: read in the training process.
+    """
+
+    folder: str = ""
+    batch_size: int = 128
+    pieces: Literal["random", "same", "few"] = "random"
+    mutations: Literal["none", "negative", "positive"] = "none"
+    layout: str = ""
+    max_duration_sec: float = 0.0
+    augment: bool = False
+    workers: int = 4
+
+    def __post_init__(self) -> None:
+        _at_least(2, "data.batch_size", self.batch_size)
+        _at_least(0, "data.max_duration_sec", self.max_duration_sec)
+        _at_least(0, "data.workers", self.workers)
+
+
+@dataclass(frozen=True)
+class OptimiserOptions:
+    """AdamW and its rates.
+
+    Attributes
+    ----------
+    head_rate, encoder_rate : float
+        Learning rates of heads and scales, and of the encoders.
+    weight_decay : float
+        Of all parameters.
+    warmup_steps : int
+        Steps over which the rates grow from 0.
+    schedule : str
+        After that, "constant", or "cosine": down to 0 at the last step.
+    max_gradient_norm : float
+        Longer gradients are shortened to this; 0: never.
+    """
+
+    head_rate: float = 2e-4
+    encoder_rate: float = 2e-5
+    weight_decay: float = 0.01
+    warmup_steps: int = 0
+    schedule: Literal["constant", "cosine"] = "constant"
+    max_gradient_norm: float = 0.0
+
+    def __post_init__(self) -> None:
+        _above(0, "optimiser.head_rate", self.head_rate)
+        _above(0, "optimiser.encoder_rate", self.encoder_rate)
+        _at_least(0, "optimiser.weight_decay", self.weight_decay)
+        _at_least(0, "optimiser.warmup_steps", self.warmup_steps)
+        _at_least(0, "optimiser.max_gradient_norm", self.max_gradient_norm)
+
+
+@dataclass(frozen=True)
+class TrainingOptions:
+    """How long, on what, and how often a run looks at itself.
+
+    Attributes
+    ----------
+    epochs : int
+        Passes over the training pairs.
+    max_steps : int
+        The run ends after so many steps at the latest; 0: no such limit.
+    device : str
+        "auto" takes a GPU when there is one.
+    precision : str
+        "auto": bfloat16 autocast on a GPU, float32 on a CPU.
+    gradient_checkpointing : bool
+        Compute activations twice instead of keeping them.
+    compile : bool
+        Put the model through torch.compile.
+    validate_every_steps : int
+        0: at the end of each epoch.
+    checkpoint_every_steps : int
+        Between those at the end of each epoch; 0: none.
+    patience : int
+        Validations without an improvement after which the run ends; 0: it never ends early.
+    """
+
+    epochs: int = 20
+    max_steps: int = 0
+    device: Literal["auto", "cpu", "cuda"] = "auto"
+    precision: Literal["auto", "bfloat16", "float32"] = "auto"
+    gradient_checkpointing: bool = False
+    compile: bool = False
+    validate_every_steps: int = 0
+    checkpoint_every_steps: int = 500
+    patience: int = 5
+
+    def __post_init__(self) -> None:
+        _at_least(1, "training.epochs", self.epochs)
+        for name in ("max_steps", "validate_every_steps", "checkpoint_every_steps", "patience"):
+            _at_least(0, f"training.{name}", getattr(self, name))
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How one model is trained.
+
+    Attributes
+    ----------
+    name : str
+        Of the run; the recipe file's name when it states none.
+    description : str
+        One line: which row of which table, or what for.
+    seed : int
+        Of the weights, of the order of the batches and of everything random in training.
+    """
+
+    name: str
+    description: str = ""
+    seed: int = 0
+    model: ModelOptions = field(default_factory=ModelOptions)
+    weights: WeightsOptions = field(default_factory=WeightsOptions)
+    loss: LossOptions = field(default_factory=LossOptions)
+    data: DataOptions = field(default_factory=DataOptions)
+    optimiser: OptimiserOptions = field(default_factory=OptimiserOptions)
+    training: TrainingOptions = field(default_factory=TrainingOptions)
+
+    def __post_init__(self) -> None:
+        _at_least(0, "seed", self.seed)
+        if self.loss.predicts_notes != self.model.note_heads:
+            raise InputError(
+                f"model.note_heads is {str(self.model.note_heads).lower()} with"
+                f' loss.supervision = "{self.loss.supervision}" and loss.note_weight = {self.loss.note_weight:g};'
+                " expected note heads exactly when local supervision gives them a weight"
+            )
+        if self.weights.trained == "global heads" and self.loss.alpha == 1:
+            raise InputError(
+                'weights.trained is "global heads" with loss.alpha = 1; expected an alpha below 1: there is no'
+                " global loss"
+            )
+        if self.model.pooling == "prototypes" and not self.loss.trains_local_heads:
+            raise InputError(
+                f'model.pooling is "prototypes" with loss.alpha = {self.loss.alpha:g}; expected an alpha above 0'
+                " or local supervision: prototypes are of local embeddings, which nothing trains"
+            )
+        if self.data.mutations != "none" and self.data.batch_size % 2:
+            raise InputError(
+                f"data.batch_size is {self.data.batch_size} with {self.data.mutations} mutations;"
+                " expected an even number, half originals and half mutants"
+            )
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the recipe as plain values, one dictionary a section."""
+        plain = asdict(self)
+        plain["model"]["backbone_options"] = {
+            key: list(value) if isinstance(value, tuple) else value
+            for key, value in self.model.backbone_options.items()
+        }
+        return plain
+
+
+def _at_least(least: float, name: str, value: float) -> None:
+    if not value >= least:
+        raise InputError(f"{name} is {value:g}; expected at least {least:g}")
+
+
+def _above(limit: float, name: str, value: float) -> None:
+    if not value > limit:
+        raise InputError(f"{name} is {value:g}; expected more than {limit:g}")

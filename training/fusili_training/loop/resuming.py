@@ -1,0 +1,33 @@
+"""Whether a run may go on with a recipe: only what leaves the meaning of the run alone may have changed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from fusili_mir.errors import InputError
+from fusili_training.loop.recipe import Recipe
+
+__all__ = ["check_same_run"]
+
+_MAY_CHANGE = ("name", "description", "data.folder", "data.workers", "loss.memory", "training.")
+
+
+def check_same_run(recipe: Recipe, earlier: Recipe, path: Path) -> None:
+    """Refuse a recipe that differs from the earlier one, of the checkpoint `path`, in what matters."""
+    now, before = dict(_flatten(recipe.as_dict())), dict(_flatten(earlier.as_dict()))
+    for key in sorted(now.keys() | before.keys()):
+        if now.get(key) != before.get(key) and not key.startswith(_MAY_CHANGE):
+            raise InputError(
+                f"{path} was trained with {key} = {before.get(key)}, and the recipe now says {now.get(key)};"
+                " go on with the earlier value, or choose another folder"
+            )
+
+
+def _flatten(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    for key, value in table.items():
+        if isinstance(value, Mapping):
+            yield from _flatten(value, f"{prefix}{key}.")
+        else:
+            yield f"{prefix}{key}", value

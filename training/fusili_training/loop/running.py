@@ -1,0 +1,69 @@
+"""From a recipe to a run: join the ranks, open the data, train; or say what that would take."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import click
+import torch
+
+from fusili_training.data import Batch
+from fusili_training.loop.distributed import Ranks, join_ranks
+from fusili_training.loop.estimate import estimate_run, noise_inputs
+from fusili_training.loop.feeding import prepare
+from fusili_training.loop.recipe import Recipe
+from fusili_training.loop.sources import TrainingData
+from fusili_training.loop.starting_model import build_starting_model
+from fusili_training.loop.trainer import Trainer
+
+__all__ = ["describe_run", "run_recipe"]
+
+_CPU = torch.device("cpu")
+
+
+def run_recipe(recipe: Recipe, folder: Path, resume: bool = False) -> str:
+    """Train by a recipe, in the run's folder, and return what came of it in one line ("" on other ranks)."""
+    data = TrainingData(recipe)
+    with join_ranks(recipe.training.device) as ranks:
+        batches, validation_batches = data.training_batches(ranks), data.validation_batches(ranks)
+        if validation_batches is None and ranks.is_first:
+            click.echo(
+                "no validation pairs: the run will choose no best checkpoint and not end early", err=True
+            )
+        trainer = Trainer(recipe, folder, batches, validation_batches, ranks, resume)
+        data.check_fits(trainer.objective.model)
+        progress = trainer.run()
+    if not ranks.is_first:
+        return ""
+    kept = trainer.last_path if validation_batches is None else trainer.best_path
+    figures = "".join(f", {name} {value:.4f}" for name, value in progress.validation.items())
+    return f"{progress.step} steps{figures} -> {kept}"
+
+
+def describe_run(recipe: Recipe) -> list[str]:
+    """Return what a run would take, for people to read; without data, for pairs of a usual size."""
+    n_ranks = int(os.environ.get("WORLD_SIZE", "1"))
+    model = build_starting_model(recipe, load_weights=False)
+    n_batches, inputs = None, noise_inputs(model)
+    if recipe.data.folder:
+        data = TrainingData(recipe)
+        data.check_fits(model)
+        batches = data.training_batches(Ranks(0, 1, _CPU))
+        n_batches, inputs = len(batches), prepare(_first_two(next(batches.epoch(0))), model, recipe, _CPU)
+    strips, height_px, width_px = inputs.images.shape[1:]
+    seconds = inputs.waveforms.shape[1] / model.audio.geometry.sample_rate_hz
+    estimate = estimate_run(recipe, model, inputs, n_batches, n_ranks)
+    return [
+        f"recipe          {recipe.name}{f': {recipe.description}' if recipe.description else ''}",
+        f"pairs           {strips} x {height_px} x {width_px} px, {seconds:g} s;"
+        f" {recipe.data.batch_size} in a batch, {recipe.data.batch_size // n_ranks} on each of {n_ranks} rank(s)",
+        *estimate.lines(),
+    ]
+
+
+def _first_two(batch: Batch) -> Batch:
+    """Return the first two pairs of a batch, padded as all of it is."""
+    return Batch(
+        batch.images[:2], batch.waveforms[:2], batch.is_original[:2], batch.keys[:2], batch.truths[:2]
+    )

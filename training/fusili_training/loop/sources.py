@@ -1,0 +1,67 @@
+"""The batches that a recipe trains on and is validated on, out of a folder of rendered pairs."""
+
+from __future__ import annotations
+
+from fusili_mir.errors import InputError
+from fusili_training.data import Augmentation, BatchOptions, PairLoader, ShardFolder
+from fusili_training.loop.distributed import Ranks
+from fusili_training.loop.recipe import Recipe
+from fusili_training.model.model import FusiliModel
+
+__all__ = ["TrainingData"]
+
+
+class TrainingData:
+    """The folder of pairs that a recipe names.
+
+    Parameters
+    ----------
+    recipe : Recipe
+        Its ``data.folder`` is what `fusili-mir render` wrote.
+    """
+
+    def __init__(self, recipe: Recipe) -> None:
+        if not recipe.data.folder:
+            raise InputError("the recipe names no data; add --data FOLDER (`fusili-mir render` makes one)")
+        self.recipe = recipe
+        self.folder = self._open("train")
+
+    def _open(self, split: str) -> ShardFolder:
+        data = self.recipe.data
+        return ShardFolder(data.folder, split, data.layout, data.max_duration_sec)
+
+    def check_fits(self, model: FusiliModel) -> None:
+        """Refuse pairs that were not rendered for a model."""
+        found_hz, expected_hz = self.folder.sample_rate_hz, model.audio.geometry.sample_rate_hz
+        if found_hz != expected_hz:
+            raise InputError(
+                f"{self.folder.url} has audio at {found_hz} Hz; the backbone {self.recipe.model.backbone} takes"
+                f" {expected_hz} Hz: render it with audio.sample_rate_hz = {expected_hz}"
+            )
+
+    def training_batches(self, ranks: Ranks) -> PairLoader:
+        """Return this rank's part of the training batches."""
+        ranks.share_of(self.recipe.data.batch_size)
+        augmentation = Augmentation() if self.recipe.data.augment else None
+        return self._loader(self.folder, self.recipe.data.batch_size, ranks, augmentation)
+
+    def validation_batches(self, ranks: Ranks) -> PairLoader | None:
+        """Return this rank's part of the validation batches, or None when there are too few such pairs.
+
+        They are made as in training, but never augmented, and smaller where the pairs do not fill a batch.
+        """
+        split = self.folder.manifest["splits"].get("valid", {})
+        if not split.get("shards") or split.get("segments") == 0:  # all its pieces may have been broken
+            return None
+        folder = self._open("valid")
+        unit = 2 * ranks.n_ranks
+        n_originals = sum(entry.mutant_of is None for entry in folder.entries)
+        batch_size = min(self.recipe.data.batch_size, n_originals // unit * unit)
+        return self._loader(folder, batch_size, ranks, None) if batch_size else None
+
+    def _loader(
+        self, folder: ShardFolder, batch_size: int, ranks: Ranks, augmentation: Augmentation | None
+    ) -> PairLoader:
+        data = self.recipe.data
+        options = BatchOptions(batch_size, data.pieces, data.mutations, self.recipe.seed)
+        return PairLoader(folder, options, augmentation, ranks.rank, ranks.n_ranks, data.workers)

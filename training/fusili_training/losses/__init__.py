@@ -1,0 +1,1 @@
+"""Losses: the FuSiLi similarity and its gradient, InfoNCE, and gathering across processes."""

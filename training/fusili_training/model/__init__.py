@@ -1,0 +1,1 @@
+"""The trained model: two backbones, their heads, and the weights that it starts from."""

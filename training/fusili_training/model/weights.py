@@ -1,0 +1,164 @@
+"""Reading weights from files, without ever running code that is in them.
+
+Nothing here touches the network but `download_clip_weights`, which is called only when a recipe asks for it.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from fusili_mir.errors import InputError
+from fusili_training.backbones.published_encoders import import_open_clip
+from fusili_training.model.model import FusiliModel
+
+__all__ = [
+    "CLAP_KEYS",
+    "CLIP_KEYS",
+    "RELEASED_KEYS",
+    "download_clip_weights",
+    "is_released_checkpoint",
+    "load_clap_weights",
+    "load_clip_weights",
+    "load_released_checkpoint",
+    "load_state_dict",
+    "read_checkpoint",
+]
+
+# Prefixes in a file -> prefixes in `FusiliModel`. Whatever else a file holds (text encoders) is left alone.
+RELEASED_KEYS = {
+    "image_model.visual.": "image.visual.",
+    "audio_model.model.audio_branch.": "audio.branch.",
+    "audio_model.model.audio_projection.": "audio.projection.",
+    "proj_img.": "image_head.",
+    "proj_audio.": "audio_head.",
+    "logit_scale_local": "logit_scale_local",
+    "logit_scale_global": "logit_scale_global",
+}
+CLIP_KEYS = {"visual.": "image.visual."}
+CLAP_KEYS = {"audio_branch.": "audio.branch.", "audio_projection.": "audio.projection."}
+
+_PRETRAINED_CLIP = ("ViT-B-32", "laion2b_s34b_b79k")
+_STATE_KEYS = ("model_state_dict", "state_dict")
+_WRAPPER = "module."  # what DistributedDataParallel puts before every key
+
+
+def read_checkpoint(path: Path) -> dict[str, Any]:
+    """Read a safetensors file or a torch file that holds tensors and plain values only."""
+    if not path.is_file():
+        raise InputError(f"there is no weights file {path}; give the path of a .safetensors or torch file")
+    if path.suffix == ".safetensors":
+        return _read_safetensors(path)
+    try:
+        with torch.serialization.safe_globals(_numpy_scalar_types()):
+            content = torch.load(path, map_location="cpu", weights_only=True, mmap=True)
+    except (pickle.UnpicklingError, RuntimeError, EOFError, ValueError) as error:
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise InputError(
+            f"{path} cannot be read safely as a torch weights file ({reason}); expected tensors and plain"
+            " values, saved by torch.save since torch 1.6, or a .safetensors file"
+        ) from error
+    if not isinstance(content, dict):
+        raise InputError(f"{path} holds a {type(content).__name__}; expected a dictionary of tensors")
+    return content
+
+
+def load_state_dict(path: Path) -> dict[str, Tensor]:
+    """Return the tensors of a weights file by name, out of whatever wrapping it has."""
+    content: Any = read_checkpoint(path)
+    for key in _STATE_KEYS:
+        if isinstance(content.get(key), Mapping):
+            content = content[key]
+            break
+    state = {str(name): value for name, value in content.items() if isinstance(value, Tensor)}
+    if not state:
+        raise InputError(f"{path} holds no tensors; expected a state dictionary")
+    if all(name.startswith(_WRAPPER) for name in state):
+        state = {name.removeprefix(_WRAPPER): value for name, value in state.items()}
+    return state
+
+
+def load_clip_weights(model: FusiliModel, path: Path) -> None:
+    """Load CLIP's vision transformer from an open_clip checkpoint into a clip-clap model."""
+    _load(model, load_state_dict(path), CLIP_KEYS, ("image.visual.",), path)
+
+
+def load_clap_weights(model: FusiliModel, path: Path) -> None:
+    """Load HTSAT and its projection from a LAION-CLAP checkpoint into a clip-clap model."""
+    _load(model, load_state_dict(path), CLAP_KEYS, ("audio.branch.", "audio.projection."), path)
+
+
+def load_released_checkpoint(model: FusiliModel, path: Path) -> None:
+    """Load a checkpoint that the paper's released code wrote into a clip-clap model."""
+    _load(model, load_state_dict(path), RELEASED_KEYS, tuple(RELEASED_KEYS.values()), path)
+
+
+def is_released_checkpoint(state: Iterable[str]) -> bool:
+    """Say whether these are names of weights of the paper's released code."""
+    names = list(state)
+    return all(any(name.startswith(prefix) for name in names) for prefix in RELEASED_KEYS)
+
+
+def download_clip_weights(model: FusiliModel) -> None:
+    """Fetch CLIP's pretrained weights by open_clip's tag, from the network, into a clip-clap model."""
+    name, tag = _PRETRAINED_CLIP
+    pretrained = import_open_clip().create_model(name, pretrained=tag)
+    state = {f"visual.{key}": value for key, value in pretrained.visual.state_dict().items()}
+    _load(model, state, CLIP_KEYS, ("image.visual.",), Path(f"open_clip:{name}:{tag}"))
+
+
+def _load(
+    model: nn.Module,
+    state: Mapping[str, Tensor],
+    keys: Mapping[str, str],
+    wanted: tuple[str, ...],
+    path: Path,
+) -> None:
+    """Copy the weights under `wanted` prefixes of the model from a file; all of them must be there and fit."""
+    renamed = {
+        ours + name.removeprefix(theirs): value
+        for name, value in state.items()
+        for theirs, ours in keys.items()
+        if name.startswith(theirs)
+    }
+    own = model.state_dict()
+    expected = {name: value for name, value in own.items() if name.startswith(wanted)}
+    if not expected:
+        raise InputError(f"{path} is for the clip-clap backbone; this model has no {wanted[0]}*")
+    missing = sorted(expected.keys() - renamed.keys())
+    if missing:
+        raise InputError(f"{path} lacks {len(missing)} of {len(expected)} weights, {missing[0]} first")
+    for name, value in expected.items():
+        if renamed[name].shape != value.shape:
+            raise InputError(
+                f"{path}: {name} has shape {tuple(renamed[name].shape)}; this model has {tuple(value.shape)}"
+            )
+    model.load_state_dict({name: renamed[name] for name in expected}, strict=False)
+
+
+def _read_safetensors(path: Path) -> dict[str, Any]:
+    from safetensors import SafetensorError
+    from safetensors.torch import load_file
+
+    try:
+        return dict(load_file(path))
+    except SafetensorError as error:
+        raise InputError(f"{path} is no safetensors file ({error})") from error
+
+
+def _numpy_scalar_types() -> list[Any]:
+    """Return what LAION-CLAP's checkpoints hold besides tensors: numbers as numpy scalars."""
+    scalar = np.float64(0).__reduce__()[0]
+    return [
+        scalar,
+        np.dtype,
+        type(np.dtype(np.float64)),
+        type(np.dtype(np.float32)),
+        type(np.dtype(np.int64)),
+    ]

@@ -1,0 +1,70 @@
+"""Accidentals that agree with the pitches: what is engraved is what sounds.
+
+An accidental holds for its staff position (staff, step and octave) to the end of the measure. A note that is
+tied over the bar line repeats neither its accidental nor lends it to the notes after it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from lxml import etree
+
+from fusili_training.notation.spelling import Key
+from fusili_training.notation.written_notes import WrittenNote
+
+__all__ = ["renew_accidentals"]
+
+_NAMES = {-2: "flat-flat", -1: "flat", 0: "natural", 1: "sharp", 2: "double-sharp"}
+_AFTER_ACCIDENTAL = (
+    "time-modification",
+    "stem",
+    "notehead",
+    "notehead-text",
+    "staff",
+    "beam",
+    "notations",
+    "lyric",
+    "play",
+    "listen",
+)
+
+
+def renew_accidentals(measure: Sequence[WrittenNote], changed: Collection[str]) -> None:
+    """Write the accidentals that a measure needs, in place.
+
+    Parameters
+    ----------
+    measure : sequence of WrittenNote
+        All notes of one measure of one part.
+    changed : collection of str
+        Ids of the notes with a new pitch: they lose an accidental that is not needed. The others keep theirs
+        as a courtesy.
+    """
+    in_force: dict[tuple[int, str, int], float] = {}
+    keys: dict[int, Key] = {}
+    for note in sorted(measure, key=lambda written: written.onset):
+        if keys.setdefault(note.staff, note.key) != note.key:
+            keys[note.staff] = note.key
+            in_force = {place: alter for place, alter in in_force.items() if place[0] != note.staff}
+        place = (note.staff, note.step, note.octave)
+        known = in_force.get(place, note.key.alter(note.step))
+        mark = note.element.find("accidental")
+        if mark is not None and note.element.get("id") in changed:
+            note.element.remove(mark)
+            mark = None
+        if note.tied_back:
+            continue
+        if known != note.alter and mark is None and note.alter in _NAMES:
+            _insert_accidental(note.element, _NAMES[int(note.alter)])
+        in_force[place] = note.alter
+
+
+def _insert_accidental(element: etree._Element, name: str) -> None:
+    accidental = etree.Element("accidental")
+    accidental.text = name
+    later = next(element.iterchildren(*_AFTER_ACCIDENTAL), None)
+    if later is None:
+        element.append(accidental)
+    else:
+        later.addprevious(accidental)

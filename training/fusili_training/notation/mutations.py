@@ -1,0 +1,182 @@
+"""Mutants of a score: some of its notes moved by a few semitones, in the MusicXML itself.
+
+A mutant is engraved and synthesised like any score, so image and sound agree, and both differ from the
+original in the listed notes only.
+
+Rules
+-----
+- The heads of a tied note move together; they count once in the draw.
+- A note never lands on a pitch that sounds in its part at the same time, nor on a staff position that its
+  staff already uses at the same onset.
+- Spelling follows the key in force, and the accidentals of every measure that changed are written anew.
+- Unpitched notes, quarter tones, tablature and ties that lead nowhere stay as they are.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections import defaultdict
+from dataclasses import dataclass, replace
+
+import numpy as np
+from lxml import etree
+
+from fusili_mir.arrays import Float64
+from fusili_mir.errors import InputError
+from fusili_training.notation.accidentals import renew_accidentals
+from fusili_training.notation.spelling import Spelling, spell
+from fusili_training.notation.written_notes import WrittenNote, read_written_notes, tie_chains
+from fusili_training.sound.soundbank import HIGHEST_PITCH, LOWEST_PITCH
+
+__all__ = ["Mutation", "mutate"]
+
+_GRACE_QUARTER = 1e-6  # a grace note sounds for some time at its onset
+
+
+@dataclass(frozen=True, eq=False)
+class Mutation:
+    """A mutant and what it has over its original.
+
+    Parameters
+    ----------
+    original : etree._Element
+        The score as it was.
+    mutant : etree._Element
+        A changed copy; its notes have the same ids.
+    shifts : dict
+        From the id of each note head that moved to its shift in semitones, never 0.
+    """
+
+    original: etree._Element
+    mutant: etree._Element
+    shifts: dict[str, int]
+
+
+def mutate(
+    score: etree._Element, rng: np.random.Generator, probability: float = 0.15, largest_shift: int = 4
+) -> Mutation:
+    """Move notes of a score by random semitones.
+
+    Parameters
+    ----------
+    score : etree._Element
+        Root of a ``<score-partwise>`` whose notes have unique ``id`` attributes. It is not changed.
+    rng : np.random.Generator
+    probability : float
+        Of each sounding note to be moved. One that can go nowhere stays.
+    largest_shift : int
+        Shifts are drawn evenly from -largest_shift..largest_shift without 0.
+
+    Returns
+    -------
+    Mutation
+    """
+    if score.tag != "score-partwise":
+        raise InputError(f"a mutation needs the root of a <score-partwise>; found <{score.tag!s}>")
+    if not 0 <= probability <= 1 or largest_shift < 1:
+        raise InputError(
+            f"probability {probability} and largest shift {largest_shift}; expected 0..1 and at least 1"
+        )
+    mutant = copy.deepcopy(score)
+    shifts: dict[str, int] = {}
+    for part in mutant.iterchildren("part"):
+        notes = read_written_notes(part)
+        if any(note.element.get("id") is None for note in notes):
+            raise InputError("a mutation needs an id on every <note>; found one without")
+        moved = _Moves(notes)
+        for chain in tie_chains(notes):
+            drawn = rng.uniform() < probability
+            offers = [shift for shift in range(-largest_shift, largest_shift + 1) if shift]
+            order = rng.permutation(len(offers))
+            if drawn and _movable(chain):
+                moved.move(chain, [offers[place] for place in order])
+        shifts.update(moved.write())
+    return Mutation(score, mutant, shifts)
+
+
+def _movable(chain: list[WrittenNote]) -> bool:
+    return all(
+        float(note.pitch).is_integer() and note.element.find("notations/technical/fret") is None
+        for note in chain
+    )
+
+
+class _Moves:
+    """The notes of one part while some of them are being moved."""
+
+    def __init__(self, notes: list[WrittenNote]) -> None:
+        self._notes = list(notes)
+        self._row = {id(note.element): row for row, note in enumerate(notes)}
+        self._onset: Float64 = np.array([float(note.onset) for note in notes])
+        self._end = np.maximum([float(note.end) for note in notes], self._onset + _GRACE_QUARTER)
+        self._pitch: Float64 = np.array([note.pitch for note in notes])
+        self._positions: defaultdict[tuple[object, ...], list[tuple[str, int]]] = defaultdict(list)
+        for note in notes:
+            self._positions[note.staff, note.onset].append((note.step, note.octave))
+        self._shifts: dict[str, int] = {}
+
+    def move(self, chain: list[WrittenNote], shifts: list[int]) -> None:
+        """Move a tie chain by the first of the shifts that is possible, if any."""
+        for shift in shifts:
+            pitch = int(chain[0].pitch) + shift
+            sounding = [pitch + note.transposition for note in chain]
+            if min(sounding) < LOWEST_PITCH or max(sounding) > HIGHEST_PITCH or self._sounds(chain, pitch):
+                continue
+            for spelling in spell(pitch, chain[0].key, rising=shift > 0):
+                if self._is_free(chain, spelling):
+                    self._place(chain, spelling, shift)
+                    return
+
+    def _sounds(self, chain: list[WrittenNote], pitch: int) -> bool:
+        """Whether a pitch is heard in the part while the chain sounds."""
+        rows = [self._row[id(note.element)] for note in chain]
+        begin, end = self._onset[rows[0]], self._end[rows[-1]]
+        return bool(((self._pitch == pitch) & (self._onset < end) & (self._end > begin)).any())
+
+    def _is_free(self, chain: list[WrittenNote], spelling: Spelling) -> bool:
+        for note in chain:
+            others = list(self._positions[note.staff, note.onset])
+            others.remove((note.step, note.octave))
+            if (spelling.step, spelling.octave) in others:
+                return False
+        return True
+
+    def _place(self, chain: list[WrittenNote], spelling: Spelling, shift: int) -> None:
+        for note in chain:
+            row = self._row[id(note.element)]
+            positions = self._positions[note.staff, note.onset]
+            positions.remove((note.step, note.octave))
+            positions.append((spelling.step, spelling.octave))
+            self._pitch[row] = spelling.pitch
+            self._notes[row] = replace(
+                note, step=spelling.step, alter=float(spelling.alter), octave=spelling.octave
+            )
+            self._shifts[str(note.element.get("id"))] = shift
+
+    def write(self) -> dict[str, int]:
+        """Write the new pitches and accidentals into the elements; return the shifts by note id."""
+        changed_measures = set()
+        for note in self._notes:
+            if note.element.get("id") in self._shifts:
+                _write_pitch(note)
+                changed_measures.add(note.measure)
+        measures = defaultdict(list)
+        for note in self._notes:
+            measures[note.measure].append(note)
+        for measure in changed_measures:
+            renew_accidentals(measures[measure], self._shifts)
+        return self._shifts
+
+
+def _write_pitch(note: WrittenNote) -> None:
+    pitch = note.element.find("pitch")
+    assert pitch is not None  # noqa: S101 - written notes have a pitch
+    for child in list(pitch):
+        pitch.remove(child)
+    etree.SubElement(pitch, "step").text = note.step
+    if note.alter:
+        etree.SubElement(pitch, "alter").text = str(int(note.alter))
+    etree.SubElement(pitch, "octave").text = str(note.octave)
+    # Layout hints of the old pitch
+    for name in ("default-y", "relative-y"):
+        note.element.attrib.pop(name, None)

@@ -1,0 +1,103 @@
+"""The sound of a segment: a clip cut out of the performance of the whole piece.
+
+A clip goes from the first sound of the segment to the end of its last measure, with a lead before and after. The
+notes of the segment are heard in it, and notes from before that still sound; notes from after it are not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from fusili_mir.arrays import Bool, Float32, Float64
+from fusili_training.rendering.segment_spans import Span
+from fusili_training.sound.notes import PerformedArray
+from fusili_training.sound.score_clock import ScoreClock
+from fusili_training.sound.soundbank import SoundBank
+from fusili_training.sound.sounding_score import SoundingScore
+from fusili_training.sound.synthesis import synthesise
+
+__all__ = ["Clip", "HeadTimes", "Rendition"]
+
+
+_LONGEST_RING_SEC = 3.0  # after its release a note is not heard for longer
+
+
+@dataclass(frozen=True)
+class Clip:
+    """A stretch of a performance, in its seconds."""
+
+    start_sec: float
+    duration_sec: float
+
+
+@dataclass(frozen=True, eq=False)
+class HeadTimes:
+    """When heads sound, in seconds of the performance, (n,) each; `struck` says where a note begins."""
+
+    onset_sec: Float64
+    offset_sec: Float64
+    struck: Bool
+
+
+@dataclass(frozen=True, eq=False)
+class Rendition:
+    """A score as it was played.
+
+    Attributes
+    ----------
+    score : SoundingScore
+    performed : np.ndarray [shape=(n,), dtype=PERFORMED_DTYPE]
+        Its notes, played.
+    clock : ScoreClock
+    banks : mapping from part to SoundBank
+        Of the parts that are heard; the others are silent.
+    """
+
+    score: SoundingScore
+    performed: PerformedArray
+    clock: ScoreClock
+    banks: Mapping[int, SoundBank]
+
+    def clip_of(self, span: Span, lead_in_sec: float, lead_out_sec: float) -> Clip:
+        """Return the stretch in which a span of measures is played."""
+        own = self._onsets_within(span)
+        borders_sec = self.clock.seconds(self._borders(span))
+        start_sec = min([float(borders_sec[0]), *self.performed["onset_sec"][own].tolist()])
+        end_sec = max([float(borders_sec[1]), *self.performed["onset_sec"][own].tolist()])
+        return Clip(start_sec - lead_in_sec, end_sec - start_sec + lead_in_sec + lead_out_sec)
+
+    def sound_of(self, span: Span, clip: Clip) -> Float32:
+        """Return the samples of a clip, (samples,)."""
+        before = self.score.notes["onset_quarter"] < self._borders(span)[1]
+        lasting = np.maximum(self.performed["duration_sec"], self.performed["sounding_sec"])
+        heard_until = self.performed["onset_sec"] + lasting + _LONGEST_RING_SEC
+        heard = before & self._audible() & (heard_until > clip.start_sec)
+        return synthesise(self.performed[heard], self.banks, clip.duration_sec, clip.start_sec)
+
+    def times_of(self, heads: npt.NDArray[np.void]) -> HeadTimes:
+        """Return when heads (rows of `SoundingScore.heads`) sound; those of a tie share its time."""
+        played = self.performed[heads["note"]]
+        dies_away = np.array([not self.banks[int(part)].sustained for part in played["part"]], dtype=bool)
+        ends_sec = played["onset_sec"] + np.where(dies_away, played["sounding_sec"], played["duration_sec"])
+        onset_sec = np.where(heads["first"], played["onset_sec"], self.clock.seconds(heads["onset_quarter"]))
+        offset_sec = np.where(heads["last"], ends_sec, self.clock.seconds(heads["end_quarter"]))
+        return HeadTimes(onset_sec, np.maximum(offset_sec, onset_sec), heads["first"])
+
+    def is_heard(self, heads: npt.NDArray[np.void]) -> Bool:
+        """Return which heads belong to parts that are heard."""
+        return np.asarray(self._audible()[heads["note"]])
+
+    def _audible(self) -> Bool:
+        return np.isin(self.score.notes["part"], list(self.banks))
+
+    def _borders(self, span: Span) -> Float64:
+        return self.score.measure_quarters[[span.first, span.last + 1]]
+
+    def _onsets_within(self, span: Span) -> Bool:
+        begin, end = self._borders(span)
+        onset = self.score.notes["onset_quarter"]
+        return np.asarray((onset >= begin) & (onset < end) & self._audible())

@@ -1,0 +1,104 @@
+"""Engraved pages as they are found later: degraded, slightly turned, their staves not quite where they are.
+
+Boxes follow: after this, they say where things lie on the page images given here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from fusili_mir.arrays import GreyImage, Table
+from fusili_mir.pages.engraving import Engraving
+from fusili_mir.pages.page_sources import EngravedPage, PageSource
+from fusili_mir.pages.pages import PageImages
+from fusili_mir.pages.raster import page_size_px
+from fusili_training.rendering.degrade import Degradation
+from fusili_training.rendering.render_recipe import PageOptions
+
+__all__ = ["PageCondition", "condition_pages"]
+
+
+@dataclass(frozen=True, eq=False)
+class PageCondition:
+    """Pages and what lies on them; `systems` and `staves` are where they are found, the rest where it is."""
+
+    images: Sequence[GreyImage]
+    systems: Table
+    staves: Table
+    measures: Table
+    notes: Table
+
+
+@dataclass(frozen=True)
+class _DegradedPage:
+    source: PageSource
+    degradation: Degradation
+    seed: int
+
+    def read(self) -> GreyImage:
+        return self.degradation.apply(self.source.read(), np.random.default_rng(self.seed))
+
+
+def condition_pages(engraving: Engraving, options: PageOptions, rng: np.random.Generator) -> PageCondition:
+    """Draw the condition of the pages of one score.
+
+    Parameters
+    ----------
+    engraving : Engraving
+    options : PageOptions
+    rng : np.random.Generator
+
+    Returns
+    -------
+    PageCondition
+    """
+    degraded = rng.uniform() < options.degraded
+    drawn = Degradation.draw(rng, options.strength)
+    degradation = replace(drawn, rotation_deg=options.rotation_deg * rng.uniform(-1.0, 1.0))
+    page_seed = int(rng.integers(2**32))
+    sources: list[PageSource] = [EngravedPage(svg) for svg in engraving.svgs]
+    boxes = [engraving.systems, engraving.staves, engraving.measures, engraving.notes]
+    if degraded:
+        sources = [
+            _DegradedPage(source, degradation, page_seed + page) for page, source in enumerate(sources)
+        ]
+        sizes = [page_size_px(svg) for svg in engraving.svgs]
+        boxes = [_moved(rows, degradation, sizes) for rows in boxes]
+    systems, staves, measures, notes = boxes
+    return PageCondition(
+        images=PageImages(sources),
+        systems=_resized(systems, options, rng),
+        staves=_resized(_shifted(staves, options, rng), options, rng),
+        measures=measures,
+        notes=notes,
+    )
+
+
+def _moved(rows: Table, degradation: Degradation, sizes: list[tuple[int, int]]) -> Table:
+    """Move boxes to where the middle of each went; the turn is far too small to change their size."""
+    moved = rows.copy()
+    for page, (width_px, height_px) in enumerate(sizes):
+        here = rows["page"] == page
+        x, y = (rows["x0"][here] + rows["x1"][here]) / 2, (rows["y0"][here] + rows["y1"][here]) / 2
+        new_x, new_y = degradation.to_degraded(x, y, width_px=width_px, height_px=height_px)
+        for name, shift in (("x0", new_x - x), ("x1", new_x - x), ("y0", new_y - y), ("y1", new_y - y)):
+            moved[name][here] += shift.astype(np.float32)
+    return moved
+
+
+def _shifted(staves: Table, options: PageOptions, rng: np.random.Generator) -> Table:
+    shifted = staves.copy()
+    shift_px = options.staff_shift_spaces * rng.uniform(-1.0, 1.0, size=len(staves)) * staves["space_px"]
+    shifted["y0"] += shift_px
+    shifted["y1"] += shift_px
+    return shifted
+
+
+def _resized(rows: Table, options: PageOptions, rng: np.random.Generator) -> Table:
+    """Change the distance of the staff lines that is found, which is what segments are scaled by."""
+    resized = rows.copy()
+    resized["space_px"] *= 1 + options.staff_scale * rng.uniform(-1.0, 1.0, size=len(rows))
+    return resized

@@ -1,0 +1,301 @@
+"""From one score to its training pairs: segment images, their sound, and the truth about both."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import soundfile
+from PIL import Image
+
+from fusili_mir.arrays import Bool, Float32, GreyImage, Table
+from fusili_mir.pages.engraving import EngravingOptions, engrave
+from fusili_mir.pages.segments import Segment, cut_segment
+from fusili_mir.scores.score_file import ScoreFile, read_score_file
+from fusili_training.notation.layouts import Layout, draw_layouts, lay_out
+from fusili_training.notation.line_breaks import write_line_breaks
+from fusili_training.notation.mutations import mutate
+from fusili_training.random_streams import random_stream
+from fusili_training.rendering.clips import Clip, Rendition
+from fusili_training.rendering.corpus import CorpusPiece
+from fusili_training.rendering.page_condition import PageCondition, condition_pages
+from fusili_training.rendering.render_recipe import RenderRecipe
+from fusili_training.rendering.segment_spans import Span, list_spans, segment_of
+from fusili_training.rendering.sound_choice import draw_banks
+from fusili_training.sound.expression import draw_expression, perform
+from fusili_training.sound.human_rendition import HumanRendition, follow_performance
+from fusili_training.sound.human_timing import read_performance
+from fusili_training.sound.score_clock import read_score_clock
+from fusili_training.sound.sounding_score import SoundingScore, read_sounding_score
+from fusili_training.truth import TRUTH_DTYPE, TruthArray, truth_to_json
+
+__all__ = ["PieceReport", "Sample", "render_piece"]
+
+_PNG_LEVEL = 6
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One pair as it is stored: `members` are file endings and bytes, in order.
+
+    Width and duration are for the index, by which pairs of similar extent get into the same batch.
+    """
+
+    key: str
+    mutant_of: str | None
+    members: dict[str, bytes]
+    width_px: int = 0
+    duration_sec: float = 0.0
+
+
+class _DroppedError(Exception):
+    """A segment is left out; says why."""
+
+
+@dataclass
+class PieceReport:
+    """What became of a piece; filled while its samples are made."""
+
+    id: str
+    licence: str
+    layouts: list[Layout] = field(default_factory=list)
+    segments: int = 0
+    mutants: int = 0
+    dropped: Counter[str] = field(default_factory=Counter)
+    error: str | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the report as a JSON object."""
+        return {**vars(self), "dropped": dict(sorted(self.dropped.items()))}
+
+
+def render_piece(piece: CorpusPiece, recipe: RenderRecipe, report: PieceReport) -> Iterator[Sample]:
+    """Make the pairs of a piece.
+
+    Parameters
+    ----------
+    piece : CorpusPiece
+    recipe : RenderRecipe
+    report : PieceReport
+        Counts what is made and what is left out.
+
+    Yields
+    ------
+    Sample
+        In the order of the score, each mutant after its original. They depend on piece and recipe only.
+    """
+    score_file = read_score_file(piece.file)
+    score = read_sounding_score(score_file)
+    human = None
+    if piece.performance is not None:
+        human = follow_performance(score, read_performance(piece.performance, score.notes))
+        score = human.score
+    layouts = draw_layouts(
+        score_file,
+        recipe.layouts,
+        recipe.layouts_per_piece,
+        random_stream(recipe.seed, piece.id, "layouts"),
+    )
+    for layout in layouts:
+        report.layouts.append(layout)
+        yield from _LayoutRenderer(piece, layout, recipe, score_file, score, human, report).samples()
+
+
+class _LayoutRenderer:
+    """Makes the pairs of one layout of a piece."""
+
+    def __init__(
+        self,
+        piece: CorpusPiece,
+        layout: Layout,
+        recipe: RenderRecipe,
+        score_file: ScoreFile,
+        score: SoundingScore,
+        human: HumanRendition | None,
+        report: PieceReport,
+    ) -> None:
+        self._piece, self._layout, self._recipe, self._report = piece, layout, recipe, report
+        laid_out = lay_out(score_file, layout)
+        self._score_file, self._score, self._human = laid_out.score_file, score, human
+        self._parts = [i for i, part_id in enumerate(score.part_ids) if part_id in laid_out.part_ids]
+        if score_file.kind == "mei":
+            self._parts = list(range(len(score.part_ids)))
+
+    def samples(self) -> Iterator[Sample]:
+        """Yield the pairs, each mutant after its original."""
+        options = self._draw_engraving_options()
+        pages = self._engraved(self._score_file, options)
+        rendition = self._played(self._score)
+        mutant = self._mutant(pages, options) if self._recipe.mutation.mutants else None
+        for number, span in enumerate(list_spans(pages.systems, pages.measures, self._recipe.segment)):
+            key = f"{self._piece.id}.{self._layout}.{number}"
+            try:
+                yield self._sample(key, None, span, pages, rendition)
+                self._report.segments += 1
+                if mutant is not None:
+                    yield self._sample(f"{key}.mutant", key, span, *mutant)
+                    self._report.mutants += 1
+            except _DroppedError as reason:
+                self._report.dropped[str(reason)] += 1
+
+    def _stream(self, *names: str | int) -> np.random.Generator:
+        return random_stream(self._recipe.seed, self._piece.id, self._layout, *names)
+
+    def _draw_engraving_options(self) -> EngravingOptions:
+        ranges, rng = self._recipe.engraving, self._stream("engraving")
+        return EngravingOptions(
+            font=rng.choice(ranges.fonts).item(),
+            page_width_mm=rng.uniform(*ranges.page_width_mm),
+            staff_height_mm=rng.uniform(*ranges.staff_height_mm),
+            spacing_linear=rng.uniform(*ranges.spacing_linear),
+            spacing_nonlinear=rng.uniform(*ranges.spacing_nonlinear),
+            spacing_staff=round(rng.uniform(*ranges.spacing_staff)),
+            staff_space_px=rng.uniform(*ranges.staff_space_px),
+            header=False,
+        )
+
+    def _engraved(self, score_file: ScoreFile, options: EngravingOptions) -> PageCondition:
+        return condition_pages(engrave(score_file, options), self._recipe.page, self._stream("pages"))
+
+    def _played(self, score: SoundingScore) -> Rendition:
+        if self._human is None:
+            rng = self._stream("performance")
+            style = draw_expression(self._recipe.expression, rng)
+            performed = perform(score.notes, score.tempo, style, rng)
+        else:
+            performed = self._human.performed.copy()
+            performed["pitch"] = score.notes["pitch"]
+        banks = draw_banks(score, self._recipe.audio, self._stream("instruments"))
+        return Rendition(
+            score,
+            performed,
+            read_score_clock(score.notes, performed),
+            {part: bank for part, bank in banks.items() if part in self._parts},
+        )
+
+    def _mutant(
+        self, pages: PageCondition, options: EngravingOptions
+    ) -> tuple[PageCondition, Rendition] | None:
+        """Engrave and play a mutant of the piece, line by line as the original and at the same time."""
+        if self._score_file.kind != "musicxml":
+            return None
+        mutation = self._recipe.mutation
+        changed = mutate(
+            self._score_file.root, self._stream("mutation"), mutation.probability, mutation.largest_shift
+        )
+        line_starts = {
+            int(pages.measures["measure"][pages.measures["system"] == system].min())
+            for system in np.unique(pages.measures["system"])
+        }
+        write_line_breaks(changed.mutant, line_starts)
+        twin = ScoreFile(self._score_file.filename, "musicxml", changed.mutant)
+        notes = self._score.notes.copy()
+        notes["pitch"] += [changed.shifts.get(str(note_id), 0) for note_id in notes["id"]]
+        return (
+            self._engraved(twin, replace(options, breaks="line")),
+            self._played(replace(self._score, notes=notes)),
+        )
+
+    def _sample(
+        self, key: str, mutant_of: str | None, span: Span, pages: PageCondition, rendition: Rendition
+    ) -> Sample:
+        """Return the pair of a span, unless there is a reason to leave it out."""
+        options, audio = self._recipe.segment, self._recipe.audio
+        segment = segment_of(span, pages.systems, pages.staves, pages.measures, options)
+        if segment is None:
+            raise _DroppedError("not in one line")
+        if options.shape == "strip" and segment.width_px > options.max_width_px:
+            raise _DroppedError("too wide")
+        leads = self._stream("lead", span.first).uniform(0.0, audio.lead_sec, size=2)
+        clip = rendition.clip_of(span, *leads)
+        if clip.duration_sec > options.max_duration_sec:
+            raise _DroppedError("too long")
+        truth = _truth(span, segment, clip, pages.notes, rendition, by_staff=options.shape == "strip")
+        if not truth["struck"].any():
+            raise _DroppedError("no notes")
+        described = {
+            "piece": self._piece.id,
+            "layout": self._layout,
+            "number": int(key.split(".")[2]),
+            "mutant_of": mutant_of,
+            "shape": options.shape,
+            "licence": self._piece.licence,
+            "split": self._piece.split,
+            "n_staves": len(segment.pieces) if options.shape == "strip" else 1,
+            "strip_height_px": options.strip_height_px if options.shape == "strip" else options.side_px,
+            "space_px": options.space_px if options.shape == "strip" else None,
+            "sample_rate_hz": audio.sample_rate_hz,
+            "duration_sec": round(clip.duration_sec, 5),
+            "notes": truth_to_json(truth),
+        }
+        image = cut_segment(segment, pages.images)
+        return Sample(
+            key,
+            mutant_of,
+            {
+                "png": _png(image),
+                "flac": _flac(rendition.sound_of(span, clip), audio.sample_rate_hz),
+                "json": json.dumps(described, separators=(",", ":")).encode(),
+            },
+            image.shape[1],
+            round(clip.duration_sec, 5),
+        )
+
+
+def _truth(
+    span: Span, segment: Segment, clip: Clip, boxes: Table, rendition: Rendition, by_staff: bool
+) -> TruthArray:
+    """Return the heads that a segment shows and that sound."""
+    row_of_head = rendition.score.row_of_head
+    in_span = boxes[(boxes["measure"] >= span.first) & (boxes["measure"] <= span.last)]
+    known = in_span[[str(head) in row_of_head for head in in_span["notated_id"]]]
+    heads = rendition.score.heads[[row_of_head[str(head)] for head in known["notated_id"]]]
+    heard = rendition.is_heard(heads)
+    known, heads = known[heard], heads[heard]
+    times = rendition.times_of(heads)
+    truth = np.zeros(len(known), dtype=TRUTH_DTYPE)
+    truth["id"], truth["measure"], truth["staff"] = known["notated_id"], known["measure"], known["staff"]
+    truth["pitch"] = rendition.performed["pitch"][heads["note"]]
+    truth["onset_sec"] = np.clip(times.onset_sec - clip.start_sec, 0.0, clip.duration_sec)
+    truth["offset_sec"] = np.clip(times.offset_sec - clip.start_sec, 0.0, clip.duration_sec)
+    truth["struck"] = times.struck
+    shown = _map_boxes(segment, known, truth, by_staff)
+    truth = truth[shown]
+    return np.asarray(truth[np.lexsort((truth["pitch"], truth["onset_sec"]))])
+
+
+def _map_boxes(segment: Segment, boxes: Table, truth: TruthArray, by_staff: bool) -> Bool:
+    """Write the boxes of heads in pixels of the segment, and return which ones it shows.
+
+    In staff strips a head belongs to the strip of its staff, which need not be the nearest one.
+    """
+    shown = np.zeros(len(boxes), dtype=bool)
+    for row, box in enumerate(boxes):
+        middle_x, middle_y = (box["x0"] + box["x1"]) / 2, (box["y0"] + box["y1"]) / 2
+        pieces = [segment.pieces[int(box["staff"])]] if by_staff else segment.pieces
+        for piece in pieces:
+            if piece.page == box["page"] and piece.on_page.holds(middle_x, middle_y):
+                x, y = piece.on_page.map_to(
+                    piece.in_segment, np.array([box["x0"], box["x1"]]), np.array([box["y0"], box["y1"]])
+                )
+                truth[row]["x0"], truth[row]["x1"] = x
+                truth[row]["y0"], truth[row]["y1"] = y
+                shown[row] = True
+    return shown
+
+
+def _png(image: GreyImage) -> bytes:
+    buffer = io.BytesIO()
+    Image.fromarray(image).save(buffer, format="PNG", compress_level=_PNG_LEVEL)
+    return buffer.getvalue()
+
+
+def _flac(samples: Float32, sample_rate_hz: int) -> bytes:
+    buffer = io.BytesIO()
+    soundfile.write(buffer, samples, sample_rate_hz, format="FLAC", subtype="PCM_16")
+    return buffer.getvalue()

@@ -1,0 +1,275 @@
+"""From a corpus to shards of training pairs: on all cores, on a cluster, and again where it was stopped.
+
+The unit of work is a shard: some whole pieces, decided by the corpus and the recipe alone. A shard that is there
+with its JSON file is not made again, so a run that was killed goes on where it was; the manifest is put together
+from these files at the end. The folder's ``render.json`` says what it is made from, and no other run may mix in.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.metadata
+import json
+import sys
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import joblib
+from tqdm import tqdm
+
+from fusili_mir import __version__
+from fusili_mir.errors import InputError, MissingExtraError, OutputError
+from fusili_training.rendering.corpus import CorpusPiece
+from fusili_training.rendering.pair_segments import PieceReport, Sample, render_piece
+from fusili_training.rendering.render_recipe import RenderRecipe
+from fusili_training.rendering.shards import DRAFT_PREFIX, shard_name, sidecar_of, write_json, write_shard
+from fusili_training.rendering.sound_choice import bake_banks
+from fusili_training.sound.soundfonts import find_soundfont
+from fusili_training.splits import SPLITS, stable_fraction
+
+__all__ = ["FORMAT", "render_corpus"]
+
+FORMAT = 1
+_SETTINGS, _MANIFEST = "render.json", "manifest.json"
+_LIBRARIES = ("verovio", "partitura", "numpy", "pillow", "soundfile", "skia-python", "resvg_py")
+
+
+@dataclass(frozen=True)
+class _ShardPlan:
+    name: str
+    split: str
+    pieces: tuple[CorpusPiece, ...]
+
+
+def render_corpus(
+    pieces: Sequence[CorpusPiece],
+    out: str | Path,
+    recipe: RenderRecipe,
+    jobs: int = -1,
+    backend: str | None = None,
+    backend_options: Mapping[str, Any] | None = None,
+    progress: bool = False,
+) -> dict[str, Any]:
+    """Render a corpus into shards.
+
+    Parameters
+    ----------
+    pieces : sequence of CorpusPiece
+    out : str or Path
+        A new folder, or one in which the same run was stopped.
+    recipe : RenderRecipe
+    jobs : int
+        Processes; -1 for one a core (or all workers of a cluster).
+    backend : str, optional
+        Any backend of joblib: "loky", "dask", "ray", ...; by default the one that is active.
+    backend_options : mapping, optional
+        What the backend takes, such as ``scheduler_host`` for Dask.
+    progress : bool
+        Whether to show a bar on a terminal.
+
+    Returns
+    -------
+    dict
+        The manifest, as it is written to ``manifest.json``.
+    """
+    with _backend(backend, backend_options or {}):
+        return _render(pieces, Path(out).absolute(), recipe, jobs, progress and sys.stderr.isatty())
+
+
+def _render(
+    pieces: Sequence[CorpusPiece], out: Path, recipe: RenderRecipe, jobs: int, shown: bool
+) -> dict[str, Any]:
+    plans = _plan_shards(pieces, recipe.pieces_per_shard)
+    settings = _settings(pieces, recipe)
+    _claim(out, settings)
+    open_plans = [plan for plan in plans if not sidecar_of(out / plan.name).is_file()]
+    if open_plans:
+        for _ in tqdm(bake_banks(recipe.audio), "sound banks", disable=not shown):
+            pass
+    n_open = sum(len(plan.pieces) for plan in open_plans)
+    with tqdm(total=len(pieces), initial=len(pieces) - n_open, unit=" pieces", disable=not shown) as bar:
+        parallel = joblib.Parallel(n_jobs=jobs, return_as=_result_order(), batch_size=1)
+        for plan in parallel(joblib.delayed(_render_shard)(plan, out, recipe) for plan in open_plans):
+            bar.update(len(plan.pieces))
+    manifest = _manifest(settings, [_read_json(sidecar_of(out / plan.name)) for plan in plans])
+    write_json(out / _MANIFEST, manifest)
+    return manifest
+
+
+def _plan_shards(pieces: Sequence[CorpusPiece], pieces_per_shard: int) -> list[_ShardPlan]:
+    """Share the pieces of each split out, mixed by the hash of their ids."""
+    plans = []
+    for split in SPLITS:
+        mixed = sorted((p for p in pieces if p.split == split), key=lambda piece: stable_fraction(piece.id))
+        for number, start in enumerate(range(0, len(mixed), pieces_per_shard)):
+            chosen = tuple(mixed[start : start + pieces_per_shard])
+            plans.append(_ShardPlan(shard_name(split, number), split, chosen))
+    return plans
+
+
+def _settings(pieces: Sequence[CorpusPiece], recipe: RenderRecipe) -> dict[str, Any]:
+    """Return all that decides what comes out."""
+    listing = [
+        [p.id, p.licence, p.split, p.performance is not None] for p in sorted(pieces, key=lambda p: p.id)
+    ]
+    return {
+        "format": FORMAT,
+        "made_by": f"fusili-mir {__version__}",
+        "recipe": json.loads(json.dumps(recipe.to_dict())),
+        "n_pieces": len(pieces),
+        "corpus_sha256": hashlib.sha256(json.dumps(listing).encode()).hexdigest(),
+        "libraries": {name: _version(name) for name in _LIBRARIES},
+        "soundfonts": {
+            name: {"licence": font.licence, "bytes": font.path.stat().st_size}
+            for name in recipe.audio.soundfonts
+            for font in [find_soundfont(name)]
+        },
+    }
+
+
+def _version(library: str) -> str | None:
+    try:
+        return importlib.metadata.version(library)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+def _claim(out: Path, settings: dict[str, Any]) -> None:
+    """Make the folder ours: new, or begun with the same settings; drafts of a run that was killed are deleted."""
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        found = out / _SETTINGS
+        if not found.is_file():
+            if any(out.iterdir()):
+                raise OutputError(f"{out}: the folder holds other files; choose a new one")
+            write_json(found, settings)
+            return
+        for draft in out.glob(f"{DRAFT_PREFIX}*"):
+            draft.unlink(missing_ok=True)
+    except FileExistsError as error:
+        raise OutputError(f"{out}: a file stands there, expected a folder or a new name") from error
+    except OSError as error:
+        if isinstance(error, OutputError):
+            raise
+        raise OutputError(f"{out}: cannot be written ({error.strerror})") from error
+    difference = _first_difference(_read_json(found), settings)
+    if difference is not None:
+        raise OutputError(
+            f"{out}: begun with other settings ({difference}); choose a new folder, or repeat that run"
+        )
+
+
+def _first_difference(found: Any, wanted: Any, where: str = "") -> str | None:
+    if not (isinstance(found, dict) and isinstance(wanted, dict)):
+        return None if found == wanted else f"{where} was {found!r}, now it is {wanted!r}"
+    for key in sorted(found.keys() | wanted.keys()):
+        difference = _first_difference(found.get(key), wanted.get(key), f"{where}.{key}".lstrip("."))
+        if difference is not None:
+            return difference
+    return None
+
+
+def _backend(backend: str | None, options: Mapping[str, Any]) -> AbstractContextManager[Any]:
+    if backend is None:
+        return nullcontext()
+    if backend == "ray":
+        try:
+            from ray.util.joblib import register_ray  # type: ignore[import-not-found]
+        except ImportError as error:
+            raise InputError(
+                "the backend ray needs the package ray; install it with `pip install ray`"
+            ) from error
+        register_ray()
+    try:
+        config: AbstractContextManager[Any] = joblib.parallel_config(backend=backend, **options)
+    except (ValueError, TypeError, OSError) as error:
+        raise InputError(f"the backend {backend!r} cannot be used: {' '.join(str(error).split())}") from error
+    return config
+
+
+def _result_order() -> str:
+    """Return the way of getting results that the active backend offers, the earliest first if it can."""
+    active, _ = joblib.parallel.get_active_backend()
+    return "generator_unordered" if active.supports_return_generator else "list"
+
+
+def _render_shard(plan: _ShardPlan, out: Path, recipe: RenderRecipe) -> _ShardPlan:
+    """Write one shard and its JSON file."""
+    reports: list[PieceReport] = []
+    written = write_shard(out / plan.name, _samples(plan.pieces, recipe, reports))
+    content = {
+        "shard": plan.name,
+        "split": plan.split,
+        "bytes": written["bytes"],
+        "sha256": written["sha256"],
+        "pieces": [report.to_json() for report in reports],
+        "samples": written["samples"],
+    }
+    write_json(sidecar_of(out / plan.name), content)
+    return plan
+
+
+def _samples(
+    pieces: Iterable[CorpusPiece], recipe: RenderRecipe, reports: list[PieceReport]
+) -> Iterator[Sample]:
+    """Yield the pairs of some pieces; a piece that cannot be rendered to its end gives none."""
+    for piece in pieces:
+        report = PieceReport(piece.id, piece.licence)
+        try:
+            samples = list(render_piece(piece, recipe, report))
+        except (OutputError, MissingExtraError):
+            raise
+        except Exception as error:  # noqa: BLE001 - nothing that one score does may stop a corpus
+            samples = []
+            kind = "" if isinstance(error, InputError) else f"{type(error).__name__}: "
+            report = PieceReport(piece.id, piece.licence, error=kind + " ".join(str(error).split()))
+        reports.append(report)
+        yield from samples
+
+
+def _manifest(settings: dict[str, Any], sidecars: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Put the manifest together; it depends on its arguments only."""
+    reports = [(sidecar["split"], report) for sidecar in sidecars for report in sidecar["pieces"]]
+    dropped: Counter[str] = Counter()
+    licences: Counter[str] = Counter()
+    for _, report in reports:
+        dropped.update(report["dropped"])
+        licences[report["licence"]] += report["segments"] + report["mutants"]
+    return {
+        **settings,
+        "pieces": len(reports),
+        "segments": sum(report["segments"] for _, report in reports),
+        "mutants": sum(report["mutants"] for _, report in reports),
+        "dropped": dict(sorted(dropped.items())),
+        "licences": dict(sorted(licences.items())),
+        "broken": [
+            {"piece": report["id"], "error": report["error"]} for _, report in reports if report["error"]
+        ],
+        "splits": {
+            split: {
+                "pieces": sum(1 for own, _ in reports if own == split),
+                "segments": sum(report["segments"] for own, report in reports if own == split),
+                "mutants": sum(report["mutants"] for own, report in reports if own == split),
+                "shards": [
+                    {"name": sidecar["shard"], "bytes": sidecar["bytes"], "sha256": sidecar["sha256"]}
+                    for sidecar in sidecars
+                    if sidecar["split"] == split
+                ],
+            }
+            for split in SPLITS
+        },
+    }
+
+
+def _read_json(path: Path) -> dict[str, Any]:
+    try:
+        content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise InputError(
+            f"{path}: cannot be read ({error}); delete it and its shard, and render again"
+        ) from error
+    return content

@@ -1,0 +1,274 @@
+"""How a corpus becomes training pairs: a frozen recipe, read from TOML.
+
+The defaults are the recipe of the small model: staff strips and 16 kHz audio. Ranges are (lowest, highest), drawn
+from evenly, anew for each piece.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
+from pathlib import Path
+from typing import Any, Literal, TypeAlias, get_args
+
+from fusili_mir.errors import InputError
+from fusili_mir.pages.engraving import MusicFont
+from fusili_training.sound.expression import Expression
+
+__all__ = [
+    "AudioOptions",
+    "EngravingRanges",
+    "MutationOptions",
+    "PageOptions",
+    "RenderRecipe",
+    "SegmentOptions",
+    "load_render_recipe",
+]
+
+Range: TypeAlias = tuple[float, float]
+Shape: TypeAlias = Literal["strip", "square"]
+
+
+@dataclass(frozen=True)
+class SegmentOptions:
+    """What a segment is.
+
+    Attributes
+    ----------
+    shape : "strip" or "square"
+        Staves of one system under each other, each at one size; or some measures in one square image.
+    space_px, margin_spaces : float
+        For strips: distance of the staff lines, and what is shown above and below a staff.
+    max_width_px : int
+        For strips: wider systems are cut at measures.
+    side_px, n_measures, hop_measures : int
+        For squares: size of the image, measures in it, and measures from one to the next.
+    max_duration_sec : float
+        Longer segments are left out.
+    """
+
+    shape: Shape = "strip"
+    space_px: float = 8.0
+    margin_spaces: float = 6.0
+    max_width_px: int = 768
+    side_px: int = 224
+    n_measures: int = 8
+    hop_measures: int = 4
+    max_duration_sec: float = 20.0
+
+    def __post_init__(self) -> None:
+        _check_choice("shape", self.shape, get_args(Shape))
+        for name in ("space_px", "max_width_px", "side_px", "n_measures", "hop_measures", "max_duration_sec"):
+            _check(getattr(self, name) > 0, name, getattr(self, name), "more than 0")
+        _check(self.margin_spaces >= 0, "margin_spaces", self.margin_spaces, "0 or more")
+
+    @property
+    def strip_height_px(self) -> int:
+        """Height of one staff strip, as `fusili_mir.pages.segments.staff_strips` makes it."""
+        return round((4 + 2 * self.margin_spaces) * self.space_px)
+
+
+@dataclass(frozen=True)
+class EngravingRanges:
+    """How pages are engraved; see `fusili_mir.pages.engraving.EngravingOptions` for what the names mean."""
+
+    fonts: tuple[str, ...] = get_args(MusicFont)
+    page_width_mm: Range = (150.0, 220.0)
+    staff_height_mm: Range = (5.6, 7.6)
+    spacing_linear: Range = (0.2, 0.3)
+    spacing_nonlinear: Range = (0.55, 0.65)
+    spacing_staff: Range = (8, 14)
+    staff_space_px: Range = (8.0, 12.0)
+
+    def __post_init__(self) -> None:
+        _check(bool(self.fonts), "fonts", self.fonts, "at least one")
+        for font in self.fonts:
+            _check_choice("fonts", font, get_args(MusicFont))
+        for item in fields(self):
+            if item.name != "fonts":
+                low, high = getattr(self, item.name)
+                _check(0 < low <= high, item.name, (low, high), "two numbers above 0, the lower one first")
+
+
+@dataclass(frozen=True)
+class PageOptions:
+    """What happens to pages between the engraver and the encoder.
+
+    Attributes
+    ----------
+    degraded : float
+        Probability that a piece's pages are degraded before segments are cut.
+    strength : float
+        How much, 0 to 1, as in `fusili_training.rendering.degrade.Degradation.draw`.
+    rotation_deg : float
+        Largest turn: what is left after levelling.
+    staff_shift_spaces, staff_scale : float
+        How far off a staff may be found: its place in staff spaces, its size as a share. For strips.
+    """
+
+    degraded: float = 0.0
+    strength: float = 0.6
+    rotation_deg: float = 0.1
+    staff_shift_spaces: float = 0.15
+    staff_scale: float = 0.02
+
+    def __post_init__(self) -> None:
+        for name in ("degraded", "strength"):
+            _check(0 <= getattr(self, name) <= 1, name, getattr(self, name), "0 to 1")
+        _check(0 <= self.rotation_deg <= 3, "rotation_deg", self.rotation_deg, "0 to 3")
+        _check(0 <= self.staff_shift_spaces <= 2, "staff_shift_spaces", self.staff_shift_spaces, "0 to 2")
+        _check(0 <= self.staff_scale <= 0.2, "staff_scale", self.staff_scale, "0 to 0.2")
+
+
+@dataclass(frozen=True)
+class AudioOptions:
+    """How a piece sounds.
+
+    Attributes
+    ----------
+    sample_rate_hz : int
+    lead_sec : float
+        The most that a clip begins before its first note and goes on after its last measure.
+    soundfonts : tuple of str
+        Names as in `fusili_training.sound.soundfonts`; one is drawn for each piece. A folder of samples plays all
+        parts, whatever the programs and velocities are.
+    keyboard_programs, other_programs : tuple of int
+        General MIDI programs for parts of several staves and of one; one is drawn for each part.
+    velocities : tuple of int
+        MIDI velocities at which the keys of an instrument are recorded.
+    """
+
+    sample_rate_hz: int = 16_000
+    lead_sec: float = 0.4
+    soundfonts: tuple[str, ...] = ("FluidR3_GM", "MuseScore_General_Lite")
+    keyboard_programs: tuple[int, ...] = (0, 1)
+    other_programs: tuple[int, ...] = (40, 52, 68, 73)
+    velocities: tuple[int, ...] = (40, 72, 104)
+
+    def __post_init__(self) -> None:
+        _check(8_000 <= self.sample_rate_hz <= 96_000, "sample_rate_hz", self.sample_rate_hz, "8000 to 96000")
+        _check(self.lead_sec >= 0, "lead_sec", self.lead_sec, "0 or more")
+        for name in ("soundfonts", "keyboard_programs", "other_programs", "velocities"):
+            _check(bool(getattr(self, name)), name, getattr(self, name), "at least one")
+
+
+@dataclass(frozen=True)
+class MutationOptions:
+    """Mutants: whether each segment gets a twin, and how much it differs; see `fusili_training.notation`."""
+
+    mutants: bool = False
+    probability: float = 0.15
+    largest_shift: int = 4
+
+
+@dataclass(frozen=True)
+class RenderRecipe:
+    """The whole recipe.
+
+    Attributes
+    ----------
+    seed : int
+        The same seed gives the same bytes.
+    layouts : dict
+        How likely each of `fusili_training.notation.layouts.LAYOUTS` is.
+    layouts_per_piece : int
+        How many layouts of a piece are rendered.
+    pieces_per_shard : int
+    expression : Expression
+        Limits of the expression that is drawn for each piece.
+    """
+
+    seed: int = 0
+    layouts: Mapping[str, float] = field(default_factory=lambda: {"whole": 0.5, "piano": 0.35, "voice": 0.15})
+    layouts_per_piece: int = 1
+    pieces_per_shard: int = 16
+    segment: SegmentOptions = field(default_factory=SegmentOptions)
+    engraving: EngravingRanges = field(default_factory=EngravingRanges)
+    page: PageOptions = field(default_factory=PageOptions)
+    audio: AudioOptions = field(default_factory=AudioOptions)
+    mutation: MutationOptions = field(default_factory=MutationOptions)
+    expression: Expression = field(
+        default_factory=lambda: Expression(
+            tempo_factor=1.4,
+            rubato=0.15,
+            jitter_sec=0.012,
+            chord_spread_sec=0.03,
+            marks=1.0,
+            dynamics=14.0,
+            articulation=0.2,
+            pedal=0.8,
+        )
+    )
+
+    def __post_init__(self) -> None:
+        from fusili_training.notation.layouts import LAYOUTS
+
+        for layout, weight in self.layouts.items():
+            _check_choice("layouts", layout, LAYOUTS)
+            _check(weight >= 0, f"layouts.{layout}", weight, "0 or more")
+        _check(sum(self.layouts.values()) > 0, "layouts", dict(self.layouts), "a weight above 0")
+        _check(self.layouts_per_piece >= 1, "layouts_per_piece", self.layouts_per_piece, "at least 1")
+        _check(self.pieces_per_shard >= 1, "pieces_per_shard", self.pieces_per_shard, "at least 1")
+        _check(self.seed >= 0, "seed", self.seed, "0 or more")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the recipe as nested dictionaries, lists and numbers."""
+        return asdict(self)
+
+    def with_seed(self, seed: int) -> RenderRecipe:
+        """Return the same recipe with another seed."""
+        return replace(self, seed=seed)
+
+
+def load_render_recipe(filename: str | Path) -> RenderRecipe:
+    """Read a recipe; what it does not name keeps its default, a name that is not known is an error."""
+    try:
+        table = tomllib.loads(Path(filename).read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(f"{filename}: cannot be read ({error.strerror})") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InputError(f"{filename}: not a TOML file ({error})") from error
+    try:
+        recipe: RenderRecipe = _read(RenderRecipe(), table, "")
+    except InputError as error:
+        raise InputError(f"{filename}: {error}") from error
+    return recipe
+
+
+def _read(defaults: Any, table: Mapping[str, Any], where: str) -> Any:
+    """Return a dataclass with the values of a table in place of its own."""
+    known = {item.name for item in fields(defaults)}
+    values = {}
+    for key, value in table.items():
+        if key not in known:
+            raise InputError(f"unknown key {where}{key}; expected one of {', '.join(sorted(known))}")
+        default = getattr(defaults, key)
+        if is_dataclass(default) and isinstance(value, Mapping):
+            values[key] = _read(default, value, f"{key}.")
+        else:
+            values[key] = _like(default, value, f"{where}{key}")
+    return replace(defaults, **values)
+
+
+def _like(default: Any, value: Any, key: str) -> Any:
+    """Return a value of the kind of its default."""
+    if isinstance(default, tuple) and isinstance(value, list):
+        return tuple(value)
+    numbers = (int, float)
+    if isinstance(default, float) and isinstance(value, numbers) and not isinstance(value, bool):
+        return float(value)
+    if isinstance(default, Mapping) and isinstance(value, Mapping):
+        return dict(value)
+    if type(value) is not type(default):
+        raise InputError(f"{key} is {value!r}; expected something like {default!r}")
+    return value
+
+
+def _check(holds: bool, name: str, value: object, expected: str) -> None:
+    if not holds:
+        raise InputError(f"{name} is {value}; expected {expected}")
+
+
+def _check_choice(name: str, value: str, choices: tuple[str, ...]) -> None:
+    _check(value in choices, name, repr(value), f"one of {', '.join(choices)}")

@@ -1,0 +1,120 @@
+"""Shards: tar archives of pairs, in WebDataset's manner, that have their name only when they are complete.
+
+The members of a pair stand next to each other: ``piece/layout/number.png``, ``.flac`` and ``.json``. This is its
+key with slashes for dots, as WebDataset ends a key at the first dot; a mutant has ``/mutant`` after its number.
+Beside a shard lies a JSON file of the same name: what is in the shard, where each pair begins, and what was left
+out. It is written last, so that a shard with one is complete. Owner, time and mode of all members are fixed: the
+same pairs give the same bytes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import os
+import tarfile
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any
+
+from fusili_mir.errors import OutputError
+from fusili_training.rendering.pair_segments import Sample
+
+__all__ = ["DRAFT_PREFIX", "shard_name", "sidecar_of", "write_json", "write_shard"]
+
+DRAFT_PREFIX = ".draft-"
+"""Begins the names of files that are being written."""
+
+
+def shard_name(split: str, number: int) -> str:
+    """Return the file name of a shard."""
+    return f"shard-{split}-{number:06d}.tar"
+
+
+def sidecar_of(shard: Path) -> Path:
+    """Return the JSON file that says what is in a shard."""
+    return shard.with_suffix(".json")
+
+
+def write_shard(shard: Path, samples: Iterable[Sample]) -> dict[str, Any]:
+    """Write pairs as a tar archive.
+
+    Parameters
+    ----------
+    shard : Path
+        An archive that is already there is replaced.
+    samples : iterable of Sample
+        Made while they are written; an error in between leaves nothing behind.
+
+    Returns
+    -------
+    dict
+        For the sidecar: size and SHA-256 of the archive; key, original, place and extent of each pair.
+    """
+    listed = []
+    with _draft(shard) as file:
+        digest = _HashingFile(file)
+        with tarfile.open(fileobj=digest, mode="w", format=tarfile.USTAR_FORMAT) as archive:  # type: ignore[call-overload]
+            for sample in samples:
+                offset = archive.offset
+                for ending, data in sample.members.items():
+                    member = tarfile.TarInfo(f"{sample.key.replace('.', '/')}.{ending}")
+                    member.size, member.mode = len(data), 0o644
+                    archive.addfile(member, io.BytesIO(data))
+                listed.append(
+                    {
+                        "key": sample.key,
+                        "mutant_of": sample.mutant_of,
+                        "offset": offset,
+                        "size": archive.offset - offset,
+                        "width_px": sample.width_px,
+                        "duration_sec": sample.duration_sec,
+                    }
+                )
+    return {"bytes": digest.n_bytes, "sha256": digest.hexdigest(), "samples": listed}
+
+
+def write_json(path: Path, content: dict[str, Any]) -> None:
+    """Write a JSON file that is complete or not there."""
+    with _draft(path) as file:
+        file.write((json.dumps(content, indent=1) + "\n").encode())
+
+
+class _HashingFile:
+    """A file to write to, that keeps the hash of what was written."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file, self._hash, self.n_bytes = file, hashlib.sha256(), 0
+
+    def write(self, data: bytes) -> int:
+        self._hash.update(data)
+        self.n_bytes += len(data)
+        return self._file.write(data)
+
+    def tell(self) -> int:
+        return self.n_bytes
+
+    def hexdigest(self) -> str:
+        return self._hash.hexdigest()
+
+
+@contextmanager
+def _draft(path: Path) -> Iterator[IO[bytes]]:
+    """Give a file to write into, which takes its name when all is written."""
+    draft = path.with_name(f"{DRAFT_PREFIX}{path.name}-{os.getpid()}")
+    try:
+        with draft.open("wb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        draft.replace(path)
+    except OSError as error:
+        if isinstance(error, OutputError):
+            raise
+        raise OutputError(
+            f"{path}: cannot be written ({error.strerror or error}); finished shards stay, run it again to go on"
+        ) from error
+    finally:
+        draft.unlink(missing_ok=True)

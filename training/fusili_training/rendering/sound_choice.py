@@ -1,0 +1,83 @@
+"""Which instrument plays which part, and the sound banks for it."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import os
+from collections.abc import Iterable
+from pathlib import Path
+
+import numpy as np
+
+from fusili_training.rendering.render_recipe import AudioOptions
+from fusili_training.sound.baking import bake_sample_folder, cached_soundbank
+from fusili_training.sound.soundbank import SoundBank, load_soundbank, save_soundbank, start_at_attack
+from fusili_training.sound.soundfonts import Soundfont, find_soundfont
+from fusili_training.sound.sounding_score import SoundingScore
+
+__all__ = ["bake_banks", "bank_folder", "draw_banks", "open_bank"]
+
+
+def bank_folder() -> Path:
+    """Return where sound banks are kept: ``FUSILI_SOUNDBANKS``, or a folder in the user's cache."""
+    own = os.environ.get("FUSILI_SOUNDBANKS")
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    return Path(own) if own else cache / "fusili-mir" / "soundbanks"
+
+
+def bake_banks(options: AudioOptions) -> Iterable[str]:
+    """Make sure that all banks of a recipe are there; yields the name of each when it is."""
+    for soundfont in options.soundfonts:
+        for program in sorted({*options.keyboard_programs, *options.other_programs}):
+            yield open_bank(soundfont, program, options).name
+
+
+def draw_banks(score: SoundingScore, options: AudioOptions, rng: np.random.Generator) -> dict[int, SoundBank]:
+    """Draw an instrument for each part of a score.
+
+    Parameters
+    ----------
+    score : SoundingScore
+    options : AudioOptions
+    rng : np.random.Generator
+
+    Returns
+    -------
+    dict from part to SoundBank
+        Parts with notes on several staves are played by keyboards.
+    """
+    soundfont = str(rng.choice(options.soundfonts))
+    banks = {}
+    for part in range(len(score.part_ids)):
+        n_staves = len(np.unique(score.notes["staff"][score.notes["part"] == part]))
+        programs = options.keyboard_programs if n_staves > 1 else options.other_programs
+        banks[part] = open_bank(soundfont, int(rng.choice(programs)), options)
+    return banks
+
+
+def open_bank(soundfont: str, program: int, options: AudioOptions) -> SoundBank:
+    """Return the bank of a soundfont's program, or of a folder of samples, baking it the first time."""
+    return _opened_bank(soundfont, program, options.sample_rate_hz, options.velocities, bank_folder())
+
+
+@functools.lru_cache(maxsize=64)
+def _opened_bank(
+    soundfont: str, program: int, sample_rate_hz: int, velocities: tuple[int, ...], folder: Path
+) -> SoundBank:
+    font = find_soundfont(soundfont)
+    if font.is_sample_folder:
+        return _cached_sample_folder(font, sample_rate_hz, folder)
+    return cached_soundbank(font, program, sample_rate_hz, folder, velocities)
+
+
+def _cached_sample_folder(samples: Soundfont, sample_rate_hz: int, folder: Path) -> SoundBank:
+    """Return the bank of a folder of single-note recordings, baking it the first time."""
+    recordings = sorted(path for path in samples.path.rglob("*") if path.is_file())
+    listing = [(path.relative_to(samples.path).as_posix(), path.stat().st_size) for path in recordings]
+    digest = hashlib.sha256(repr(listing).encode()).hexdigest()[:8]
+    place = folder / f"{samples.name}-samples-{sample_rate_hz}hz-{digest}"
+    if not place.exists():
+        bank = bake_sample_folder(samples.path, sample_rate_hz, samples.name, samples.licence)
+        save_soundbank(start_at_attack(bank), place)
+    return load_soundbank(place)

@@ -1,0 +1,1 @@
+"""Sound: the notes of a score -> an expressive performance -> audio."""

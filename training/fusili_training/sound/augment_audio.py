@@ -1,0 +1,186 @@
+"""Changes to a clip that a recording might show: tuning, tone, room, noise, level. They cost milliseconds.
+
+Onsets stay where they are, within 5 ms: the tone filter is symmetric in time and the room answers after the
+direct sound. Detuning resamples, as a machine that runs too fast or too slow would: what sounded at second t
+then sounds at ``time_factor * t``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import soxr
+from scipy import fft
+
+from fusili_mir.arrays import Float32
+from fusili_mir.errors import InputError
+
+__all__ = [
+    "AudioAugmentation",
+    "AugmentedClip",
+    "add_noise",
+    "augment_audio",
+    "colour",
+    "detune",
+    "reverberate",
+    "time_factor",
+]
+
+
+_LOWEST_HZ = 40.0  # the tone filter is flat below
+_RINGING_SEC = 0.1  # longest response of the tone filter
+_SNR_RANGE_DB = 40.0  # noise is drawn from the lowest ratio up to this much above it
+_DIRECT_TO_ROOM_DB = (0.0, 20.0)
+_ROOM_DELAY_SEC = (0.005, 0.03)
+_SHORTEST_ROOM_SEC = 0.05
+_LOUDEST = 0.98
+
+
+@dataclass(frozen=True)
+class AudioAugmentation:
+    """How far clips may be changed; each change is drawn anew for each clip. The defaults change nothing."""
+
+    detune_cents: float = 0.0  # most to either side
+    colour_db: float = 0.0  # standard deviation of the tone filter, octave by octave
+    reverb_sec: float = 0.0  # longest time in which the room falls by 60 dB
+    lowest_snr_db: float = float("inf")  # clip to noise, loudest noise
+    gain_db: float = 0.0  # most to either side
+
+    def __post_init__(self) -> None:
+        for name in ("detune_cents", "colour_db", "reverb_sec", "gain_db"):
+            value = getattr(self, name)
+            if not (np.isfinite(value) and value >= 0):
+                raise InputError(f"{name} is {value}; expected a finite number from 0 up")
+        if np.isnan(self.lowest_snr_db) or self.lowest_snr_db == -np.inf:
+            raise InputError(f"lowest_snr_db is {self.lowest_snr_db}; expected decibels, or inf for no noise")
+
+
+@dataclass(frozen=True, eq=False)
+class AugmentedClip:
+    """A changed clip, and what became of its time: second t of the original is at `time_factor * t`."""
+
+    samples: Float32  # (samples,)
+    time_factor: float
+
+
+def augment_audio(
+    clip: Float32, sample_rate_hz: int, limits: AudioAugmentation, rng: np.random.Generator
+) -> AugmentedClip:
+    """Change a clip at random.
+
+    Parameters
+    ----------
+    clip : np.ndarray [shape=(samples,)]
+    sample_rate_hz : int
+    limits : AudioAugmentation
+    rng : np.random.Generator
+
+    Returns
+    -------
+    AugmentedClip
+        Within [-1, 1]: turned down as a whole if it would be louder.
+    """
+    if clip.ndim != 1:
+        raise InputError(f"a clip is one channel of samples; found an array of shape {clip.shape}")
+    cents = limits.detune_cents * rng.uniform(-1.0, 1.0)
+    room_sec = limits.reverb_sec * rng.uniform()
+    direct_to_room_db = rng.uniform(*_DIRECT_TO_ROOM_DB)
+    snr_db = limits.lowest_snr_db + _SNR_RANGE_DB * rng.uniform()
+    tilt = rng.uniform(0.0, 2.0)
+    gain_db = limits.gain_db * rng.uniform(-1.0, 1.0)
+
+    samples = clip.astype(np.float32)
+    if cents:
+        samples = detune(samples, cents)
+    if limits.colour_db:
+        samples = colour(samples, sample_rate_hz, limits.colour_db, rng)
+    if room_sec >= _SHORTEST_ROOM_SEC:
+        samples = reverberate(samples, sample_rate_hz, room_sec, direct_to_room_db, rng)
+    if np.isfinite(snr_db):
+        samples = add_noise(samples, snr_db, tilt, rng)
+    samples = samples * np.float32(10 ** (gain_db / 20))
+    peak = float(np.abs(samples).max(initial=0.0))
+    if peak > _LOUDEST and peak > np.abs(clip).max(initial=0.0):
+        samples = samples * np.float32(_LOUDEST / peak)
+    return AugmentedClip(samples, time_factor(cents))
+
+
+def time_factor(cents: float) -> float:
+    """Return by how much a clip gets longer when it is detuned by resampling."""
+    return float(2.0 ** (-cents / 1200))
+
+
+def detune(clip: Float32, cents: float) -> Float32:
+    """Raise the pitch by some cents; the clip gets shorter by `time_factor`."""
+    return np.asarray(soxr.resample(clip, 1.0, time_factor(cents)), dtype=np.float32)
+
+
+def colour(clip: Float32, sample_rate_hz: int, deviation_db: float, rng: np.random.Generator) -> Float32:
+    """Filter with a smooth random response: normally distributed decibels at each octave, joined by lines."""
+    octaves = np.arange(np.log2(_LOWEST_HZ), np.log2(sample_rate_hz / 2) + 1)
+    level_db = rng.normal(scale=deviation_db, size=len(octaves))
+    size = fft.next_fast_len(len(clip) + int(_RINGING_SEC * sample_rate_hz), real=True)
+    frequency_hz = np.maximum(fft.rfftfreq(size, 1 / sample_rate_hz), _LOWEST_HZ)
+    response = 10 ** (np.interp(np.log2(frequency_hz), octaves, level_db) / 20)
+    spectrum = fft.rfft(clip, size) * response.astype(np.float32)
+    return np.asarray(fft.irfft(spectrum, size)[: len(clip)], dtype=np.float32)
+
+
+def reverberate(
+    clip: Float32, sample_rate_hz: int, room_sec: float, direct_to_room_db: float, rng: np.random.Generator
+) -> Float32:
+    """Put the clip in a room.
+
+    Parameters
+    ----------
+    clip : np.ndarray [shape=(samples,)]
+    sample_rate_hz : int
+    room_sec : float
+        Time in which the room falls by 60 dB.
+    direct_to_room_db : float
+        Energy of the direct sound to that of the room's answer, which starts some 5 to 30 ms later.
+    rng : np.random.Generator
+
+    Returns
+    -------
+    np.ndarray [shape=(samples,)]
+        As long as the clip: the last note's tail is cut.
+    """
+    delay = int(rng.uniform(*_ROOM_DELAY_SEC) * sample_rate_hz)
+    time_sec = np.arange(max(1, int(room_sec * sample_rate_hz))) / sample_rate_hz
+    tail = rng.normal(size=len(time_sec)) * 10 ** (-3.0 * time_sec / room_sec)
+    tail *= 10 ** (-direct_to_room_db / 20) / np.sqrt(np.sum(np.square(tail)))
+    response = np.concatenate([[1.0], np.zeros(delay), tail]).astype(np.float32)
+    size = fft.next_fast_len(len(clip) + len(response) - 1, real=True)
+    spectrum = fft.rfft(clip, size) * fft.rfft(response, size)
+    return np.asarray(fft.irfft(spectrum, size)[: len(clip)], dtype=np.float32)
+
+
+def add_noise(clip: Float32, snr_db: float, tilt: float, rng: np.random.Generator) -> Float32:
+    """Add noise whose power falls with the frequency to the power of `tilt` (0 white, 1 pink, 2 brown).
+
+    Parameters
+    ----------
+    clip : np.ndarray [shape=(samples,)]
+        A silent one stays silent: there is nothing to measure the noise against.
+    snr_db : float
+        Energy of the clip to that of the noise.
+    tilt : float
+    rng : np.random.Generator
+
+    Returns
+    -------
+    np.ndarray [shape=(samples,)]
+    """
+    level = float(np.sqrt(np.mean(np.square(clip, dtype=np.float64)))) if len(clip) else 0.0
+    if level == 0.0:
+        return clip
+    size = fft.next_fast_len(len(clip), real=True)
+    bins = np.maximum(np.arange(size // 2 + 1), 1)
+    spectrum = fft.rfft(rng.standard_normal(size, dtype=np.float32)) * (bins ** (-tilt / 2)).astype(
+        np.float32
+    )
+    noise = fft.irfft(spectrum, size)[: len(clip)]
+    loudness = float(np.sqrt(np.mean(np.square(noise, dtype=np.float64))))
+    return np.asarray(clip + noise * np.float32(level * 10 ** (-snr_db / 20) / loudness), dtype=np.float32)

@@ -1,0 +1,269 @@
+"""Making sound banks: from a soundfont played by fluidsynth, or from a folder of single-note recordings.
+
+The release of a soundfont is measured: each key is played a second time and let go early, and the slope of
+its fall in decibels is kept. fluidsynth's releases are straight lines in decibels: the modelled fade is its own.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import soundfile
+import soxr
+
+from fusili_mir.arrays import Float32, Float64
+from fusili_mir.errors import InputError
+from fusili_training.sound.soundbank import (
+    HIGHEST_PITCH,
+    LOWEST_PITCH,
+    SoundBank,
+    load_soundbank,
+    save_soundbank,
+)
+from fusili_training.sound.soundfonts import FLUIDSYNTH_HZ, NoteRequest, Soundfont, play_notes
+
+__all__ = ["bake_sample_folder", "bake_soundfont", "cached_soundbank"]
+
+
+_HELD_SEC = 6.0
+_RING_SEC = 1.5  # the slowest releases are 50 dB down by then
+_EARLY_SEC, _EARLY_RING_SEC = 0.4, 1.1  # the second stroke, for the release
+_LOOP_SEC, _CROSSFADE_SEC = 2.0, 0.5
+_ATTACK_DB = -50.0  # below the peak: silence before the attack
+_SILENCE_DB = -70.0  # below the peak: the end of a note that dies away
+_SUSTAINED_DB = -16.0  # a note this loud after `_HELD_SEC`, to its peak, is a sustained one
+_FADE_SEC = 0.02
+_REFERENCE_RMS, _REFERENCE_VELOCITY = 0.03, 64
+_ENVELOPE_SEC = 0.01
+_RELEASE_RANGE_DB_PER_SEC = (12.0, 1500.0)
+_DAMPER_DB_PER_SEC, _UNDAMPED_DB_PER_SEC, _FIRST_UNDAMPED = (
+    120.0,
+    20.0,
+    90,
+)  # a grand piano's dampers end at F6
+_WIDEST_GAP = 6  # semitones from a recording to a key that borrows it
+_NOTE_NAME = re.compile(r"^([A-Ga-g])([#sb]?)(-?\d)(?:v(\d+))?$")
+_STEPS = {"C": 0, "D": 2, "E": 4, "F": 5, "G": 7, "A": 9, "B": 11}
+_PITCHES = range(LOWEST_PITCH, HIGHEST_PITCH + 1)
+
+
+def cached_soundbank(
+    soundfont: Soundfont,
+    program: int,
+    sample_rate_hz: int,
+    folder: str | os.PathLike[str],
+    velocities: tuple[int, ...] = (40, 72, 104),
+) -> SoundBank:
+    """Return the bank of a soundfont's program, baking it the first time.
+
+    Parameters
+    ----------
+    soundfont : Soundfont
+    program : int
+        General MIDI program, from 0.
+    sample_rate_hz : int
+    folder : path
+        The cache; safe to share between processes.
+    velocities : tuple of int
+
+    Returns
+    -------
+    SoundBank
+    """
+    recipe = f"1 {soundfont.path.stat().st_size} {velocities} {_HELD_SEC}"
+    digest = hashlib.sha256(recipe.encode()).hexdigest()[:8]
+    place = Path(folder) / f"{soundfont.name}-{program:03d}-{sample_rate_hz}hz-{digest}"
+    if not place.exists():
+        save_soundbank(bake_soundfont(soundfont, program, sample_rate_hz, velocities), place)
+    return load_soundbank(place)
+
+
+def bake_soundfont(
+    soundfont: Soundfont, program: int, sample_rate_hz: int, velocities: tuple[int, ...] = (40, 72, 104)
+) -> SoundBank:
+    """Record all 88 keys of one program at each velocity; parameters as in `cached_soundbank`."""
+    middle = len(velocities) // 2
+    sounds, release = [], np.empty(0)
+    for layer, velocity in enumerate(velocities):
+        held = play_notes(
+            soundfont, program, [NoteRequest(p, velocity, _HELD_SEC, _RING_SEC) for p in _PITCHES]
+        )
+        if layer == middle:
+            early = [NoteRequest(pitch, velocity, _EARLY_SEC, _EARLY_RING_SEC) for pitch in _PITCHES]
+            release = _releases(held, play_notes(soundfont, program, early))
+        kept = round(_HELD_SEC * FLUIDSYNTH_HZ)
+        sounds.append([_tuned(sound[:kept], FLUIDSYNTH_HZ, sample_rate_hz) for sound in held])
+    name = f"{soundfont.name} program {program}"
+    return _assemble(name, soundfont.licence, sample_rate_hz, velocities, sounds, release)
+
+
+def bake_sample_folder(
+    folder: str | os.PathLike[str], sample_rate_hz: int, name: str = "", licence: str = "unknown"
+) -> SoundBank:
+    """Make a bank of recordings of single notes, such as the npm packages ``@audio-samples/piano-velocity*``.
+
+    Parameters
+    ----------
+    folder : path
+        Audio files named by their note (``A0.wav``, ``F#3.flac``, ``Eb4.ogg``) or note and layer of 1..16
+        (``D#2v8.ogg``), in the folder or below. Keys without a recording borrow the nearest one, retuned.
+    sample_rate_hz : int
+    name, licence : str
+        Kept in the bank; the name defaults to the folder's.
+
+    Returns
+    -------
+    SoundBank
+    """
+    place = Path(folder)
+    layers: dict[int, dict[int, Path]] = {}
+    for path in sorted(place.rglob("*")):
+        named = _NOTE_NAME.match(path.stem)
+        if named and path.is_file():
+            step, sign, octave, layer = named.groups()
+            pitch = 12 * (int(octave) + 1) + _STEPS[step.upper()] + {"": 0, "#": 1, "s": 1, "b": -1}[sign]
+            velocity = min(8 * int(layer), 127) if layer else _REFERENCE_VELOCITY
+            layers.setdefault(velocity, {})[pitch] = path
+    if not layers:
+        raise InputError(f"no note recordings (A0.wav, D#2v8.ogg, ...) in {place}")
+    sounds = []
+    for velocity in sorted(layers):
+        recordings = {pitch: _read_recording(path) for pitch, path in layers[velocity].items()}
+        sounds.append([_borrow(recordings, pitch, sample_rate_hz, place) for pitch in _PITCHES])
+    release = np.array(
+        [_DAMPER_DB_PER_SEC if p < _FIRST_UNDAMPED else _UNDAMPED_DB_PER_SEC for p in _PITCHES]
+    )
+    return _assemble(name or place.name, licence, sample_rate_hz, tuple(sorted(layers)), sounds, release)
+
+
+@dataclass(frozen=True, eq=False)
+class _Recording:
+    sound: Float32  # (samples,)
+    rate_hz: int
+
+
+def _read_recording(path: Path) -> _Recording:
+    try:
+        sound, rate_hz = soundfile.read(path, dtype="float32", always_2d=True)
+    except (OSError, soundfile.LibsndfileError) as error:
+        raise InputError(f"cannot read the note recording {path}: {error}") from error
+    mono = sound.mean(axis=1, dtype=np.float32)
+    if not mono.any():
+        raise InputError(f"the note recording {path} is silent")
+    return _Recording(mono, rate_hz)
+
+
+def _borrow(recordings: dict[int, _Recording], pitch: int, sample_rate_hz: int, place: Path) -> Float32:
+    nearest = min(recordings, key=lambda other: (abs(other - pitch), other))
+    if abs(nearest - pitch) > _WIDEST_GAP:
+        raise InputError(f"no recording within {_WIDEST_GAP} semitones of MIDI pitch {pitch} in {place}")
+    source = recordings[nearest]
+    return _tuned(source.sound, source.rate_hz * 2 ** ((pitch - nearest) / 12), sample_rate_hz)
+
+
+def _tuned(sound: Float32, rate_hz: float, sample_rate_hz: int) -> Float32:
+    """Resample a recording and start it at its attack; a rate other than the recorder's retunes it."""
+    resampled = np.asarray(soxr.resample(sound, rate_hz, sample_rate_hz), dtype=np.float32)
+    loud = np.abs(resampled) > np.abs(resampled).max(initial=0.0) * 10 ** (_ATTACK_DB / 20)
+    attack = int(np.argmax(loud)) if loud.any() else 0
+    return resampled[attack : attack + round(_HELD_SEC * sample_rate_hz)]
+
+
+def _assemble(
+    name: str,
+    licence: str,
+    sample_rate_hz: int,
+    velocities: tuple[int, ...],
+    sounds: list[list[Float32]],
+    release_db_per_sec: Float64,
+) -> SoundBank:
+    """Trim or loop the sounds [layers][88], and put them in one row."""
+    middle = sounds[len(sounds) // 2]
+    sustained = float(np.median([_closing_db(sound, sample_rate_hz) for sound in middle])) > _SUSTAINED_DB
+    shortest = min(len(sound) for layer in sounds for sound in layer)
+    loop = round(_LOOP_SEC * sample_rate_hz) if sustained else 0
+    crossfade = round(_CROSSFADE_SEC * sample_rate_hz)
+    if sustained and shortest < loop + crossfade:
+        raise InputError(
+            f"sustained notes of {name!r} must last {_LOOP_SEC + _CROSSFADE_SEC} s to be looped; "
+            f"the shortest lasts {shortest / sample_rate_hz:.2f} s"
+        )
+    finished = [
+        [_loopable(sound, loop, crossfade) if sustained else _dying(sound, sample_rate_hz) for sound in layer]
+        for layer in sounds
+    ]
+    length = np.array([[len(sound) for sound in layer] for layer in finished], dtype=np.int64)
+    start = (np.cumsum(length) - length.ravel()).reshape(length.shape)
+    row = np.concatenate([sound for layer in finished for sound in layer])
+    scale = 32767.0 / max(float(np.abs(row).max()), 1e-9)
+    tenor = finished[len(finished) // 2][48 - LOWEST_PITCH : 73 - LOWEST_PITCH]
+    level = float(np.mean([np.sqrt(np.mean(np.square(sound[:sample_rate_hz]))) for sound in tenor]))
+    level *= (_REFERENCE_VELOCITY / velocities[len(velocities) // 2]) ** 2
+    return SoundBank(
+        name=name,
+        licence=licence,
+        sample_rate_hz=sample_rate_hz,
+        velocities=velocities,
+        samples=np.rint(row * scale).astype(np.int16),
+        start=start,
+        length=length,
+        release_db_per_sec=release_db_per_sec,
+        loop_length=loop,
+        gain=_REFERENCE_RMS / (level * scale),
+    )
+
+
+def _dying(sound: Float32, sample_rate_hz: int) -> Float32:
+    """Cut the silence after a note and fade its end."""
+    heard = np.flatnonzero(np.abs(sound) > np.abs(sound).max() * 10 ** (_SILENCE_DB / 20))
+    kept = sound[: int(heard[-1]) + 1 if len(heard) else 1].copy()
+    fade = min(round(_FADE_SEC * sample_rate_hz), len(kept))
+    kept[len(kept) - fade :] *= np.linspace(1.0, 0.0, fade, dtype=np.float32)
+    return kept
+
+
+def _loopable(sound: Float32, loop: int, crossfade: int) -> Float32:
+    """Blend the end of a held note into what precedes its loop, so that repeating the loop has no seam."""
+    blended = sound.copy()
+    ramp = np.linspace(0.0, 1.0, crossfade, dtype=np.float32)
+    before = sound[len(sound) - loop - crossfade : len(sound) - loop]
+    blended[len(sound) - crossfade :] = (1 - ramp) * sound[len(sound) - crossfade :] + ramp * before
+    return blended
+
+
+def _closing_db(sound: Float32, sample_rate_hz: int) -> float:
+    envelope = _envelope(sound, 10 * _ENVELOPE_SEC, sample_rate_hz)
+    return float(20 * np.log10(max(envelope[-1], 1e-9) / max(envelope.max(), 1e-9)))
+
+
+def _releases(held: list[Float32], released: list[Float32]) -> Float64:
+    """Measure the release of each key in dB/s, (88,); where it is unclear the others' median stands in."""
+    slopes = np.array([_release_slope(full, cut) for full, cut in zip(held, released, strict=True)])
+    clear = np.isfinite(slopes)
+    return np.where(clear, slopes, np.median(slopes[clear]) if clear.any() else _DAMPER_DB_PER_SEC)
+
+
+def _release_slope(held: Float32, released: Float32) -> float:
+    """Return how fast a note that was let go falls below the same note held, in dB/s; nan when unclear."""
+    let_go = _envelope(released, _ENVELOPE_SEC, FLUIDSYNTH_HZ)
+    kept = _envelope(held, _ENVELOPE_SEC, FLUIDSYNTH_HZ)[: len(let_go)]
+    early = round(_EARLY_SEC / _ENVELOPE_SEC)
+    fall_db = 20 * np.log10((let_go + 1e-9) / (kept + 1e-9))[early:]
+    quiet = np.flatnonzero((fall_db < -30.0) | (let_go[early:] < 1e-6))
+    used = fall_db[: int(quiet[0]) + 1 if len(quiet) else len(fall_db)]
+    if len(used) < 2:
+        return float("nan")
+    slope = -float(np.polyfit(np.arange(len(used)) * _ENVELOPE_SEC, used, 1)[0])
+    return float(np.clip(slope, *_RELEASE_RANGE_DB_PER_SEC))
+
+
+def _envelope(sound: Float32, step_sec: float, sample_rate_hz: int) -> Float64:
+    step = max(1, round(step_sec * sample_rate_hz))
+    frames = sound[: max(len(sound) // step, 1) * step]
+    rows = frames.reshape(-1, step) if len(sound) >= step else frames[None]
+    return np.asarray(np.sqrt(np.mean(np.square(rows, dtype=np.float64), axis=1)))

@@ -1,0 +1,218 @@
+"""Score notes become performed notes: timing, dynamics, articulation and pedal, by seeded chance.
+
+The performed notes are the truth of what is synthesised. With all amounts at 0 they are the score, exactly.
+
+Rules
+-----
+- A note moves by jitter and chord spread less than half-way to the neighbouring onsets of its own voice, so
+  the order of the notes within a voice never changes.
+- Grace notes are played before the beat: each lasts `grace_sec` (less when half the time since the voice's
+  previous onset has no room for all of them), and the main note stays where it is.
+- Random numbers are drawn whether an amount uses them or not: changing one amount leaves the others' draws.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+
+import numpy as np
+
+from fusili_mir.arrays import Float64, Int32
+from fusili_mir.errors import InputError
+from fusili_training.sound.notes import (
+    DEFAULT_VELOCITY,
+    PERFORMED_DTYPE,
+    PerformedArray,
+    ScoreNoteArray,
+    end_at_next_stroke,
+)
+from fusili_training.sound.tempo import TempoMap
+
+__all__ = ["Expression", "draw_expression", "perform"]
+
+
+_GRID_QUARTER = 0.25  # the tempo curve is constant within one step
+_ROOM = 0.45  # share of the way to the neighbouring onset that a note may move
+_JITTER_LIMIT = 2.0  # jitter is cut at this many standard deviations
+_SHORTEST_SEC = 0.03
+_PEDAL_DELAY_SEC = 0.08  # the foot follows the hands
+_VELOCITY_RANGE = (16, 127)  # softer notes could not be heard
+
+
+@dataclass(frozen=True)
+class Expression:
+    """How far a performance departs from the score; all amounts at 0 are the mechanical performance."""
+
+    tempo_factor: float = 1.0  # 2 plays twice as fast; divides all times
+    rubato: float = 0.0  # standard deviation of the log tempo
+    rubato_quarter: float = 4.0  # distance between the turning points of the tempo curve
+    jitter_sec: float = 0.0  # standard deviation of each onset, cut at two of them
+    chord_spread_sec: float = 0.0  # most that the notes of one part's chord are apart
+    marks: float = 0.0  # 0 ignores dynamic and articulation marks, 1 follows them
+    dynamics: float = 0.0  # standard deviation of the velocity, half of it slow and half of it note by note
+    articulation: float = 0.0  # standard deviation of the log duration
+    pedal: float = 0.0  # probability that a pedal span is pedalled
+    pedal_quarter: float = 2.0  # length of a pedal span
+    grace_sec: float = 0.08  # length of a grace note at tempo factor 1
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if not (np.isfinite(value) and value >= 0):
+                raise InputError(f"{field.name} is {value}; expected a finite number from 0 up")
+        for name in ("tempo_factor", "rubato_quarter", "pedal_quarter", "grace_sec"):
+            if getattr(self, name) == 0:
+                raise InputError(f"{name} is 0; expected a number above 0")
+        for name in ("pedal", "marks"):
+            if getattr(self, name) > 1:
+                raise InputError(f"{name} is {getattr(self, name)}; expected a number from 0 to 1")
+
+
+def draw_expression(limits: Expression, rng: np.random.Generator) -> Expression:
+    """Draw an expression within limits.
+
+    Parameters
+    ----------
+    limits : Expression
+        The tempo factor is drawn between 1 / limit and limit, evenly in its logarithm; each amount evenly
+        between 0 and its limit; `rubato_quarter`, `pedal_quarter` and `grace_sec` stay.
+    rng : np.random.Generator
+
+    Returns
+    -------
+    Expression
+    """
+    reach = np.log(limits.tempo_factor)
+    drawn = {
+        name: float(rng.uniform(0.0, 1.0)) * getattr(limits, name)
+        for name in ("rubato", "jitter_sec", "chord_spread_sec", "marks", "dynamics", "articulation", "pedal")
+    }
+    return Expression(
+        tempo_factor=float(np.exp(reach * rng.uniform(-1.0, 1.0))),
+        rubato_quarter=limits.rubato_quarter,
+        pedal_quarter=limits.pedal_quarter,
+        grace_sec=limits.grace_sec,
+        **drawn,
+    )
+
+
+def perform(
+    notes: ScoreNoteArray, tempo: TempoMap, style: Expression, rng: np.random.Generator
+) -> PerformedArray:
+    """Play the notes of a score.
+
+    Parameters
+    ----------
+    notes : np.ndarray [shape=(n,), dtype=SCORE_NOTE_DTYPE]
+    tempo : TempoMap
+    style : Expression
+    rng : np.random.Generator
+
+    Returns
+    -------
+    np.ndarray [shape=(n,), dtype=PERFORMED_DTYPE]
+        One row for each score note, in the same order; second 0 is the start of the tempo map.
+    """
+    played = np.zeros(len(notes), dtype=PERFORMED_DTYPE)
+    if not len(notes):
+        return played
+    for name in ("id", "pitch", "part"):
+        played[name] = notes[name]
+    clock = _Clock(notes, tempo, style, rng)
+    begin = clock.seconds(notes["onset_quarter"])
+    end = clock.seconds(notes["onset_quarter"] + notes["duration_quarter"])
+    _place_grace_notes(notes, begin, end, style)
+
+    sway = rng.normal(size=len(notes)).clip(-_JITTER_LIMIT, _JITTER_LIMIT) * style.jitter_sec
+    spread = rng.uniform(size=len(notes)) * style.chord_spread_sec
+    before, after = _voice_gaps(notes, begin)
+    onset = begin + np.clip(sway + spread, -_ROOM * before, _ROOM * after)
+
+    score_sec = end - onset
+    held = notes["held"].astype(np.float64) ** style.marks
+    stretch = np.exp(rng.normal(size=len(notes)) * style.articulation)
+    floor = np.minimum(_SHORTEST_SEC, end - begin)
+    played["onset_sec"] = onset
+    played["duration_sec"] = np.maximum(score_sec * held * stretch, floor)
+    played["velocity"] = _velocities(notes, clock, style, rng)
+    played["sounding_sec"] = _pedalled(played, clock, style, rng)
+    end_at_next_stroke(played)
+    return played
+
+
+class _Clock:
+    """Quarters to seconds: the tempo map, bent by the tempo curve and divided by the global factor."""
+
+    def __init__(self, notes: ScoreNoteArray, tempo: TempoMap, style: Expression, rng: np.random.Generator):
+        first = float(notes["onset_quarter"].min())
+        last = float((notes["onset_quarter"] + notes["duration_quarter"]).max())
+        self.first, self.last = first, last
+        self._tempo, self._factor = tempo, style.tempo_factor
+        turns = np.arange(first, last + 2 * style.rubato_quarter, style.rubato_quarter)
+        height = rng.normal(size=len(turns)) * style.rubato
+        self._bent = style.rubato > 0
+        if self._bent:
+            # The last pedal span reaches beyond the last note.
+            beyond = last + 2 * style.pedal_quarter + _GRID_QUARTER
+            inner = [quarter for quarter in tempo.quarters if first < quarter < beyond]
+            self._grid = np.union1d(np.arange(first, beyond, _GRID_QUARTER), inner)
+            middle = (self._grid[:-1] + self._grid[1:]) / 2
+            pace = np.exp(-np.interp(middle, turns, height))
+            straight = tempo.seconds(self._grid)
+            bent = np.concatenate([[0.0], np.cumsum(np.diff(straight) * pace)])
+            self._seconds = straight[0] + bent
+
+    def seconds(self, quarter: Float64) -> Float64:
+        if self._bent:
+            return np.asarray(np.interp(quarter, self._grid, self._seconds)) / self._factor
+        return self._tempo.seconds(quarter) / self._factor
+
+
+def _place_grace_notes(notes: ScoreNoteArray, begin: Float64, end: Float64, style: Expression) -> None:
+    """Move grace notes before their beat, in place in `begin` and `end` (n,)."""
+    beat_sec = begin.copy()
+    for row in np.flatnonzero(notes["grace"] > 0):
+        quarter = notes["onset_quarter"]
+        voice = (notes["part"] == notes["part"][row]) & (notes["voice"] == notes["voice"][row])
+        earlier = voice & (quarter < quarter[row])
+        together = voice & (notes["grace"] > 0) & (quarter == quarter[row])
+        room = beat_sec[row] - beat_sec[earlier].max() if earlier.any() else np.inf
+        each = min(style.grace_sec / style.tempo_factor, 0.5 * room / notes["grace"][together].max())
+        begin[row] = beat_sec[row] - notes["grace"][row] * each
+        end[row] = begin[row] + each
+
+
+def _voice_gaps(notes: ScoreNoteArray, begin: Float64) -> tuple[Float64, Float64]:
+    """Return the seconds to the previous and to the next onset of each note's voice, (n,) each."""
+    before = np.full(len(notes), np.inf)
+    after = np.full(len(notes), np.inf)
+    voices = np.unique(notes[["part", "voice"]], return_inverse=True)[1].reshape(-1)
+    for voice in range(voices.max() + 1):
+        rows = np.flatnonzero(voices == voice)
+        onsets, place = np.unique(begin[rows], return_inverse=True)
+        gaps = np.concatenate([[np.inf], np.diff(onsets), [np.inf]])
+        before[rows] = gaps[place.reshape(-1)]
+        after[rows] = gaps[place.reshape(-1) + 1]
+    return before, after
+
+
+def _velocities(notes: ScoreNoteArray, clock: _Clock, style: Expression, rng: np.random.Generator) -> Int32:
+    turns = np.arange(clock.first, clock.last + 2 * style.rubato_quarter, style.rubato_quarter)
+    slow = np.interp(notes["onset_quarter"], turns, rng.normal(size=len(turns)))
+    quick = rng.normal(size=len(notes))
+    marked = DEFAULT_VELOCITY + style.marks * (notes["velocity"] - DEFAULT_VELOCITY)
+    velocity = np.rint(marked + style.dynamics * (slow + quick) * np.sqrt(0.5))
+    return np.asarray(np.clip(velocity, *_VELOCITY_RANGE), dtype=np.int32)
+
+
+def _pedalled(played: PerformedArray, clock: _Clock, style: Expression, rng: np.random.Generator) -> Float64:
+    """Return how long the keys and the pedal let each note sound: (n,) seconds."""
+    release = played["onset_sec"] + played["duration_sec"]
+    # One span more than the score is long: the last one stays up.
+    spans = np.arange(clock.first, clock.last + 2 * style.pedal_quarter, style.pedal_quarter)
+    down = rng.uniform(size=len(spans) - 1) < style.pedal
+    borders_sec = clock.seconds(spans)
+    span = np.clip(np.searchsorted(borders_sec, release, side="right") - 1, 0, len(down) - 1)
+    caught = down[span] & (release > borders_sec[span] + _PEDAL_DELAY_SEC)
+    heard_until = np.where(caught, np.maximum(release, borders_sec[span + 1]), release)
+    return np.asarray(heard_until - played["onset_sec"])

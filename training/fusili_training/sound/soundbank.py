@@ -1,0 +1,191 @@
+"""A sound bank: every key of one instrument, recorded once and kept on disk, to be mixed into clips.
+
+A bank is a folder with ``bank.json`` (what it is, where each sample starts) and ``samples.npy`` (all samples
+in one row of int16). The samples are memory-mapped, so that worker processes share one copy.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import tempfile
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from fusili_mir.arrays import Float64, Int64
+from fusili_mir.errors import InputError, OutputError
+
+__all__ = [
+    "HIGHEST_PITCH",
+    "LOWEST_PITCH",
+    "N_PITCHES",
+    "SoundBank",
+    "load_soundbank",
+    "save_soundbank",
+    "start_at_attack",
+]
+
+LOWEST_PITCH, HIGHEST_PITCH = 21, 108  # the keys of a piano
+N_PITCHES = HIGHEST_PITCH - LOWEST_PITCH + 1
+
+_FORMAT = "fusili-mir sound bank 1"
+_META, _SAMPLES = "bank.json", "samples.npy"
+_ATTACK_DB = -30.0  # below the peak: what is softer is the action of the instrument
+_BEFORE_ATTACK_SEC = 0.001
+
+
+@dataclass(frozen=True, eq=False)
+class SoundBank:
+    """The recorded notes of one instrument at a few velocities.
+
+    Parameters
+    ----------
+    name, licence : str
+        Where the samples come from, and on what terms.
+    sample_rate_hz : int
+    velocities : tuple of int
+        MIDI velocity of each layer, increasing.
+    samples : np.ndarray [shape=(total,), dtype=int16]
+        All samples, one after the other; each starts with its attack.
+    start, length : np.ndarray [shape=(layers, 88)]
+        Where the sample of each layer and pitch (21..108) lies in `samples`.
+    release_db_per_sec : np.ndarray [shape=(88,)]
+        How fast a released note fades.
+    loop_length : int
+        A held note goes on by repeating the last `loop_length` samples; 0 for an instrument that dies away.
+    gain : float
+        Factor from int16 to a level that is alike for all banks.
+    """
+
+    name: str
+    licence: str
+    sample_rate_hz: int
+    velocities: tuple[int, ...]
+    samples: npt.NDArray[np.int16]
+    start: Int64
+    length: Int64
+    release_db_per_sec: Float64
+    loop_length: int
+    gain: float
+
+    @property
+    def sustained(self) -> bool:
+        """Whether a note lasts as long as it is held, as with a voice, a violin or an organ."""
+        return self.loop_length > 0
+
+    def __post_init__(self) -> None:
+        layers = len(self.velocities)
+        if layers == 0 or list(self.velocities) != sorted(set(self.velocities)):
+            raise InputError(f"velocities of sound bank {self.name!r} must increase; found {self.velocities}")
+        if not self.start.shape == self.length.shape == (layers, N_PITCHES):
+            raise InputError(
+                f"sound bank {self.name!r} has starts {self.start.shape} and lengths {self.length.shape}; "
+                f"expected {(layers, N_PITCHES)} for both"
+            )
+        inside = (self.start >= 0) & (self.length > 0) & (self.start + self.length <= len(self.samples))
+        if not inside.all():
+            raise InputError(
+                f"sound bank {self.name!r} points outside its {len(self.samples)} samples; bake it again"
+            )
+        if self.release_db_per_sec.shape != (N_PITCHES,) or not (self.release_db_per_sec > 0).all():
+            raise InputError(
+                f"sound bank {self.name!r} needs a release above 0 dB/s for each of {N_PITCHES} pitches"
+            )
+        if not 0 <= self.loop_length <= self.length.min():
+            raise InputError(
+                f"sound bank {self.name!r} loops {self.loop_length} samples of notes of {self.length.min()}"
+            )
+
+    def layer(self, velocity: int) -> int:
+        """Return the layer whose velocity is nearest."""
+        return int(np.argmin(np.abs(np.array(self.velocities) - velocity)))
+
+    def sample(self, layer: int, pitch: int) -> npt.NDArray[np.int16]:
+        """Return the recording of one key, (samples,), without copying it."""
+        key = pitch - LOWEST_PITCH
+        start = self.start[layer, key]
+        return self.samples[start : start + self.length[layer, key]]
+
+
+def start_at_attack(bank: SoundBank) -> SoundBank:
+    """Cut what is heard before the tone, such as a key that goes down.
+
+    Recordings of single notes start with up to 30 ms of it, and what is synthesised from them would be late by as
+    much. Soundfonts start with the tone.
+    """
+    start, length = bank.start.copy(), bank.length.copy()
+    lead = round(_BEFORE_ATTACK_SEC * bank.sample_rate_hz)
+    for place in np.ndindex(*start.shape):
+        sound = np.abs(bank.samples[start[place] : start[place] + length[place]].astype(np.int32))
+        attack = int(np.argmax(sound >= sound.max() * 10 ** (_ATTACK_DB / 20)))
+        cut = min(max(attack - lead, 0), int(length[place]) - max(bank.loop_length, 1))
+        start[place] += cut
+        length[place] -= cut
+    return replace(bank, start=start, length=length)
+
+
+def save_soundbank(bank: SoundBank, folder: str | os.PathLike[str]) -> None:
+    """Write a bank as a folder that appears whole or not at all; an existing one is left as it is."""
+    goal = Path(folder)
+    meta = {
+        "format": _FORMAT,
+        "name": bank.name,
+        "licence": bank.licence,
+        "sample_rate_hz": bank.sample_rate_hz,
+        "velocities": list(bank.velocities),
+        "start": bank.start.tolist(),
+        "length": bank.length.tolist(),
+        "release_db_per_sec": bank.release_db_per_sec.tolist(),
+        "loop_length": bank.loop_length,
+        "gain": bank.gain,
+    }
+    try:
+        goal.parent.mkdir(parents=True, exist_ok=True)
+        draft = Path(tempfile.mkdtemp(prefix=".draft-", dir=goal.parent))
+        try:
+            (draft / _META).write_text(json.dumps(meta, sort_keys=True), encoding="utf-8")
+            np.save(draft / _SAMPLES, np.ascontiguousarray(bank.samples), allow_pickle=False)
+            draft.chmod(0o755)
+            if not goal.exists():
+                draft.rename(goal)
+        finally:
+            shutil.rmtree(draft, ignore_errors=True)
+    except OSError as error:
+        if not goal.is_dir():  # else another process was faster, with the same bytes
+            raise OutputError(f"cannot write sound bank {goal}: {error.strerror or error}") from error
+
+
+def load_soundbank(folder: str | os.PathLike[str]) -> SoundBank:
+    """Open a bank that `save_soundbank` wrote; its samples stay on disk until they are used."""
+    path = Path(folder)
+    try:
+        meta = json.loads((path / _META).read_text(encoding="utf-8"))
+        if meta.get("format") != _FORMAT:
+            raise InputError(f"{path} is {meta.get('format')!r}, expected {_FORMAT!r}; bake it again")
+        samples = np.load(path / _SAMPLES, mmap_mode="r", allow_pickle=False)
+        if samples.dtype != np.int16 or samples.ndim != 1:
+            raise InputError(
+                f"{path / _SAMPLES} holds {samples.dtype} {samples.shape}, expected one row of int16"
+            )
+        return SoundBank(
+            name=str(meta["name"]),
+            licence=str(meta["licence"]),
+            sample_rate_hz=int(meta["sample_rate_hz"]),
+            velocities=tuple(int(velocity) for velocity in meta["velocities"]),
+            samples=samples,
+            start=np.array(meta["start"], dtype=np.int64),
+            length=np.array(meta["length"], dtype=np.int64),
+            release_db_per_sec=np.array(meta["release_db_per_sec"], dtype=np.float64),
+            loop_length=int(meta["loop_length"]),
+            gain=float(meta["gain"]),
+        )
+    except InputError:
+        raise
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise InputError(
+            f"cannot read sound bank {path}: {type(error).__name__} {error}; bake it again"
+        ) from error
