@@ -20,7 +20,10 @@ from pathlib import Path
 
 import torch
 
-from fusili_training.data import Augmentation, BatchOptions, PairLoader, ShardFolder
+from fusili_training.data.augmentation import Augmentation
+from fusili_training.data.batch_plan import BatchOptions
+from fusili_training.data.loader import PairLoader
+from fusili_training.data.shard_folder import ShardFolder
 from fusili_training.rendering.corpus import list_corpus, select_pieces
 from fusili_training.rendering.render import render_corpus
 from fusili_training.rendering.render_recipe import MutationOptions, RenderRecipe, SegmentOptions

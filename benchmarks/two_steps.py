@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from fusili_training.data import Batch
+from fusili_training.data.batch import Batch
 from fusili_training.loop.denormals import flushed_denormals
 from fusili_training.loop.distributed import Ranks, choose_device
 from fusili_training.loop.recipe_files import list_recipes, read_recipe

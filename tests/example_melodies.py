@@ -15,7 +15,7 @@ import torch
 from PIL import Image
 
 from fusili_mir.arrays import Float32
-from fusili_training.data import Batch
+from fusili_training.data.batch import Batch
 from fusili_training.rendering.pair_segments import Sample
 from fusili_training.rendering.render_recipe import RenderRecipe
 from fusili_training.rendering.shards import shard_name, sidecar_of, write_json, write_shard

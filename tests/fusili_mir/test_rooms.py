@@ -93,8 +93,12 @@ def test_every_folder_with_code_is_a_room_with_a_sentence_about_it(package: str)
 
 
 def test_the_decoding_room_needs_nothing_but_numpy() -> None:
-    modules = [f"fusili_mir.decoding.{file.stem}" for file in (FOLDERS["fusili_mir"] / "decoding").glob("*.py")]
-    code = f"import importlib, sys; [importlib.import_module(name) for name in {modules!r}]; print(*sys.modules)"
+    modules = [
+        f"fusili_mir.decoding.{file.stem}" for file in (FOLDERS["fusili_mir"] / "decoding").glob("*.py")
+    ]
+    code = (
+        f"import importlib, sys; [importlib.import_module(name) for name in {modules!r}]; print(*sys.modules)"
+    )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     loaded = {name.split(".")[0] for name in done.stdout.split()}
     assert "numpy" in loaded

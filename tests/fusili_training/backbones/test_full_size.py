@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from fusili_training.data import Batch
+from fusili_training.data.batch import Batch
 from fusili_training.loop.denormals import flushed_denormals
 from fusili_training.loop.distributed import Ranks
 from fusili_training.loop.recipe_files import read_recipe

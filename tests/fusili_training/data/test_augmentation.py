@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from fusili_mir.errors import InputError
-from fusili_training.data import Augmentation, Pair
-from fusili_training.data.augmentation import augment
+from fusili_training.data.augmentation import Augmentation, augment
+from fusili_training.data.shard_folder import Pair
 from fusili_training.sound.augment_audio import AudioAugmentation
 from fusili_training.truth import TRUTH_DTYPE
 

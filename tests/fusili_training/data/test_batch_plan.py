@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fusili_mir.errors import InputError
-from fusili_training.data import BatchOptions, PairEntry, plan_batches
+from fusili_training.data.batch_plan import BatchOptions, plan_batches
+from fusili_training.data.shard_folder import PairEntry
 
 
 def _entries(n_pieces: int, n_segments: int, mutants: bool = False) -> list[PairEntry]:

@@ -7,8 +7,8 @@ import pytest
 from PIL import Image
 
 from fusili_mir.errors import OutputError
-from fusili_training.data import ShardFolder
 from fusili_training.data.contact_sheet import draw_pair, save_contact_sheet
+from fusili_training.data.shard_folder import ShardFolder
 
 
 def test_early_notes_are_blue_and_late_ones_red(rendered: Path) -> None:

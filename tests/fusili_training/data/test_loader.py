@@ -7,7 +7,11 @@ import pytest
 import torch
 
 from fusili_mir.errors import InputError
-from fusili_training.data import Augmentation, Batch, BatchOptions, PairLoader, ShardFolder
+from fusili_training.data.augmentation import Augmentation
+from fusili_training.data.batch import Batch
+from fusili_training.data.batch_plan import BatchOptions
+from fusili_training.data.loader import PairLoader
+from fusili_training.data.shard_folder import ShardFolder
 
 OPTIONS = BatchOptions(batch_size=4, mutations="negative", seed=3)
 

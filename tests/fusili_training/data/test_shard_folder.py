@@ -11,7 +11,7 @@ import soundfile
 import webdataset
 
 from fusili_mir.errors import InputError
-from fusili_training.data import ShardFolder
+from fusili_training.data.shard_folder import ShardFolder
 
 
 @pytest.mark.filterwarnings("ignore:unclosed file:ResourceWarning")

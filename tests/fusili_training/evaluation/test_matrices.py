@@ -17,7 +17,7 @@ from fusili_training.evaluation.matching_rules import EXACT, SEQ2SEQ, SEQ2SEQ_PO
 from fusili_training.evaluation.matrices import MatrixFiles, average_attention, parse_grid, read_matrix
 from fusili_training.evaluation.msmd import MsmdTree
 from fusili_training.evaluation.report import Report
-from fusili_training.model.targets import sounding_patches
+from fusili_training.placed_notes import sounding_patches
 
 SQUARES = MatrixGrid(7, 7, 20.0)
 

@@ -31,7 +31,7 @@ from fusili_training.evaluation.recordings import play_midi
 from fusili_training.evaluation.shard_dataset import ShardDataset
 from fusili_training.evaluation.sources import open_source
 from fusili_training.evaluation.split_lists import read_split_lists
-from fusili_training.model.targets import place_notes
+from fusili_training.placed_notes import place_notes
 
 AS_WRITTEN, SLOW = "Tune_tempo-1000_piano", "Tune_tempo-0500_piano"
 MELODY = ("C4", "E4", "G4", "C5", "A4", "F4", "D5", "B4", "E5", "D4", "F5", "G5", "A3", "B3", "A5", "C6")

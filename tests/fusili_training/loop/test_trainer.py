@@ -13,7 +13,7 @@ import torch
 from example_melodies import TINY_MODEL, Melody, MelodySource, batch_of, random_melodies
 
 from fusili_mir.errors import InputError
-from fusili_training.data import Batch
+from fusili_training.data.batch import Batch
 from fusili_training.loop.checkpoint import Progress, load_checkpoint, load_trained_model
 from fusili_training.loop.distributed import Ranks
 from fusili_training.loop.interruption import TrainingInterruptedError

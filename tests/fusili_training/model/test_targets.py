@@ -5,7 +5,8 @@ from hypothesis import strategies as st
 
 from fusili_mir.geometry import FrameGrid, PatchGrid
 from fusili_training.model.supervision import LOWEST_PITCH
-from fusili_training.model.targets import dense_targets, place_notes, sounding_patches
+from fusili_training.model.targets import dense_targets
+from fusili_training.placed_notes import place_notes, sounding_patches
 from fusili_training.truth import TRUTH_DTYPE, TruthArray
 
 PATCHES = PatchGrid(rows=2, cols=3, patch_width_px=10, patch_height_px=10)

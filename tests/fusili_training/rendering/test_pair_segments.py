@@ -11,7 +11,7 @@ import partitura as pt
 import pytest
 
 from fusili_mir.arrays import Float64
-from fusili_training.data import Pair, ShardFolder
+from fusili_training.data.shard_folder import Pair, ShardFolder
 from fusili_training.rendering.corpus import CorpusPiece, list_corpus
 from fusili_training.rendering.pair_segments import PieceReport, Sample, render_piece
 from fusili_training.rendering.render_recipe import MutationOptions, PageOptions, RenderRecipe, SegmentOptions

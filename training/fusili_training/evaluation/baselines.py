@@ -11,7 +11,7 @@ from fusili_mir.geometry import PatchGrid
 from fusili_training.evaluation.local import LocalCounts
 from fusili_training.evaluation.matching_rules import EXACT, MatchingRule
 from fusili_training.evaluation.scoring_grid import ScoringGrid
-from fusili_training.model.targets import sounding_patches
+from fusili_training.placed_notes import sounding_patches
 from fusili_training.random_streams import random_stream
 from fusili_training.truth import TruthArray
 

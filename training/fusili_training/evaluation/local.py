@@ -20,7 +20,7 @@ from fusili_mir.errors import InputError
 from fusili_training.evaluation.bootstrap import Interval, ratio_interval
 from fusili_training.evaluation.matching_rules import EXACT, MatchingRule
 from fusili_training.evaluation.scoring_grid import ScoringGrid
-from fusili_training.model.targets import sounding_patches
+from fusili_training.placed_notes import sounding_patches
 from fusili_training.truth import TruthArray
 
 __all__ = ["LocalCounts", "column_cross_entropy", "local_perplexity", "local_top1", "score_local"]

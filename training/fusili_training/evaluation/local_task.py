@@ -17,7 +17,7 @@ from fusili_training.evaluation.matching_rules import EXACT, MatchingRule
 from fusili_training.evaluation.report import Measurement
 from fusili_training.evaluation.scoring_grid import PAPER_COLUMNS, ScoringGrid
 from fusili_training.evaluation.sources import PairSource
-from fusili_training.model.targets import sounding_patches
+from fusili_training.placed_notes import sounding_patches
 
 __all__ = ["OWN_GRID", "PAPER_GRID", "Grids", "LocalResult", "grids_of", "measure_local"]
 

@@ -17,7 +17,7 @@ from fusili_training.evaluation.compared_pairs import ComparedPair
 from fusili_training.evaluation.global_retrieval import Ranks
 from fusili_training.evaluation.onset_errors import TOLERANCES_MS
 from fusili_training.evaluation.scoring_grid import ScoringGrid
-from fusili_training.model.targets import sounding_patches
+from fusili_training.placed_notes import sounding_patches
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

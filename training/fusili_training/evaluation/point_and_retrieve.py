@@ -16,7 +16,7 @@ from fusili_mir.errors import InputError
 from fusili_mir.geometry import PatchGrid
 from fusili_training.evaluation.matching_rules import EXACT, POINT, MatchingRule
 from fusili_training.evaluation.scoring_grid import ScoringGrid
-from fusili_training.model.targets import sounding_patches
+from fusili_training.placed_notes import sounding_patches
 from fusili_training.truth import TruthArray
 
 __all__ = ["BlockSimilarity", "PointCounts", "PointSegment", "chance_point", "score_point"]

@@ -9,7 +9,7 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
-from fusili_training.data import Batch
+from fusili_training.data.batch import Batch
 from fusili_training.loop.interruption import held_stop_signals
 from fusili_training.loop.recipe import Recipe
 from fusili_training.model.model import FusiliModel

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 import torch
 
-from fusili_training.data import Batch
+from fusili_training.data.batch import Batch
 from fusili_training.loop.distributed import Ranks, join_ranks
 from fusili_training.loop.estimate import estimate_run, noise_inputs
 from fusili_training.loop.feeding import prepare

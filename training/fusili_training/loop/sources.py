@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from fusili_mir.errors import InputError
-from fusili_training.data import Augmentation, BatchOptions, PairLoader, ShardFolder
+from fusili_training.data.augmentation import Augmentation
+from fusili_training.data.batch_plan import BatchOptions
+from fusili_training.data.loader import PairLoader
+from fusili_training.data.shard_folder import ShardFolder
 from fusili_training.loop.distributed import Ranks
 from fusili_training.loop.recipe import Recipe
 from fusili_training.model.model import FusiliModel

@@ -16,7 +16,7 @@ from torch import Tensor
 from torch.nn.utils import clip_grads_with_norm_, get_total_norm
 
 from fusili_mir.errors import InputError, OutputError
-from fusili_training.data import Batch
+from fusili_training.data.batch import Batch
 from fusili_training.loop.checkpoint import Checkpoint, Progress, load_checkpoint, save_checkpoint
 from fusili_training.loop.denormals import flushed_denormals
 from fusili_training.loop.distributed import Ranks

@@ -18,14 +18,14 @@ from torch.nn import functional
 
 from fusili_mir.arrays import Float32
 from fusili_mir.geometry import FrameGrid, PatchGrid
-from fusili_training.data import Batch
+from fusili_training.data.batch import Batch
 from fusili_training.loop.distributed import Ranks
 from fusili_training.loop.feeding import prepare
 from fusili_training.loop.objective import Objective, patches_only
 from fusili_training.loop.precision import autocast
 from fusili_training.loop.recipe import Recipe
 from fusili_training.model.model import PairOutput
-from fusili_training.model.targets import sounding_patches
+from fusili_training.placed_notes import sounding_patches
 from fusili_training.truth import TruthArray
 
 __all__ = ["FrameHits", "Validation", "count_hits", "local_similarities", "validate"]

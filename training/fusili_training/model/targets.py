@@ -1,8 +1,4 @@
-"""From the truth about a segment, its notes' boxes and times, to what is right on the grids of a model.
-
-A truth has a row for each note head, see `fusili_training.truth`. A head lies in the patch that holds its centre,
-and sounds in every frame that overlaps its time.
-"""
+"""What local supervision asks of a batch: the truth about its segments as tensors on the grids of a model."""
 
 from __future__ import annotations
 
@@ -13,68 +9,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from fusili_mir.arrays import Bool, Int64
 from fusili_mir.geometry import FrameGrid, PatchGrid
 from fusili_training.model.supervision import LOWEST_PITCH, N_PITCHES, NoteTargets
+from fusili_training.placed_notes import place_notes
 from fusili_training.truth import TruthArray
 
-__all__ = ["DenseTargets", "PlacedNotes", "dense_targets", "place_notes", "sounding_patches"]
-
-
-@dataclass(frozen=True)
-class PlacedNotes:
-    """The notes of a segment that lie on both grids.
-
-    Attributes
-    ----------
-    patch : np.ndarray [shape=(notes,)]
-        Patch of the note head.
-    first_frame, end_frame : np.ndarray [shape=(notes,)]
-        The note sounds in ``first_frame <= m < end_frame``.
-    pitch : np.ndarray [shape=(notes,)]
-        MIDI pitch.
-    struck : np.ndarray of bool [shape=(notes,)]
-        False for a head that only goes on with a tied note.
-    """
-
-    patch: Int64
-    first_frame: Int64
-    end_frame: Int64
-    pitch: Int64
-    struck: Bool
-
-
-def place_notes(truth: TruthArray, patches: PatchGrid, frames: FrameGrid) -> PlacedNotes:
-    """Place notes on the grids; notes outside either grid are left out."""
-    patch = patches.index((truth["x0"] + truth["x1"]) / 2, (truth["y0"] + truth["y1"]) / 2)
-    first = frames.index(truth["onset_sec"])
-    end = np.ceil((truth["offset_sec"] - frames.start_sec) / frames.frame_sec - 1e-6).astype(np.int64)
-    end = np.clip(end, first + 1, len(frames))
-    inside = (patch >= 0) & (first >= 0)
-    notes = truth[inside]
-    return PlacedNotes(
-        patch[inside], first[inside], end[inside], notes["pitch"].astype(np.int64), notes["struck"]
-    )
-
-
-def sounding_patches(truth: TruthArray, patches: PatchGrid, frames: FrameGrid) -> Bool:
-    """Say which patches are right for which frame, up to the last note [shape=(N, M'), M' <= M].
-
-    A frame in which nothing sounds takes the patches of the nearest frame in which something does, of the
-    earlier one when both are as near.
-    """
-    notes = place_notes(truth, patches, frames)
-    right = np.zeros((len(patches), int(notes.end_frame.max(initial=0))), dtype=np.bool_)
-    for patch, first, end in zip(notes.patch, notes.first_frame, notes.end_frame, strict=True):
-        right[patch, first:end] = True
-    if not right.size:
-        return right
-    sounding = np.flatnonzero(right.any(axis=0))
-    every = np.arange(right.shape[1])
-    after = np.searchsorted(sounding, every).clip(max=len(sounding) - 1)
-    before = (after - 1).clip(min=0)
-    nearer_before = np.abs(every - sounding[before]) <= np.abs(sounding[after] - every)
-    return right[:, np.where(nearer_before, sounding[before], sounding[after])]
+__all__ = ["DenseTargets", "dense_targets"]
 
 
 @dataclass(frozen=True)
