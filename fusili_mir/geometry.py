@@ -14,7 +14,7 @@ import numpy.typing as npt
 from fusili_mir.arrays import Float64, Int64
 from fusili_mir.errors import InputError
 
-__all__ = ["FrameGrid", "PatchGrid"]
+__all__ = ["FrameGrid", "PatchGrid", "strip_height_px"]
 
 
 @dataclass(frozen=True)
@@ -119,3 +119,12 @@ class FrameGrid:
         frame = np.floor((np.asarray(seconds, dtype=np.float64) - self.start_sec) / self.frame_sec)
         inside = (frame >= 0) & (frame < self.n_frames)
         return np.where(inside, np.nan_to_num(frame), -1).astype(np.int64)
+
+
+def strip_height_px(space_px: float, margin_spaces: float) -> int:
+    """Return the height of a staff strip: the four spaces of a staff, and a margin above and below.
+
+    >>> strip_height_px(space_px=8, margin_spaces=6)
+    128
+    """
+    return round((4 + 2 * margin_spaces) * space_px)

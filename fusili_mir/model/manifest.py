@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from fusili_mir.errors import InputError
+from fusili_mir.geometry import strip_height_px
 
 __all__ = ["BUNDLE_FORMAT", "AudioSpec", "ImageSpec", "Manifest", "read_manifest"]
 
@@ -109,7 +110,7 @@ class ImageSpec:
     def _check_staff_strips(self) -> None:
         if self.space_px is None or self.margin_spaces is None:
             raise InputError("image.space_px or image.margin_spaces is null, expected both for staff strips")
-        strip_px = round((4 + 2 * self.margin_spaces) * self.space_px)
+        strip_px = strip_height_px(self.space_px, self.margin_spaces)
         if self.height_px != strip_px:
             raise InputError(
                 f"image.height_px is {self.height_px}, expected {strip_px}: a staff with spaces of"

@@ -19,6 +19,7 @@ from PIL import Image
 
 from fusili_mir.arrays import Bool, Float64, GreyImage, Int64, Table
 from fusili_mir.errors import InputError
+from fusili_mir.geometry import strip_height_px
 
 __all__ = ["Box", "Piece", "Segment", "cut_segment", "staff_strips", "system_strip"]
 
@@ -205,7 +206,7 @@ def staff_strips(
     x0, x1 = x_range or (float(system_row["x0"]), float(system_row["x1"]))
     x_scale = space_px / float(system_row["space_px"])
     width_px = max(1, round((x1 - x0) * x_scale))
-    strip_px = round((4 + 2 * margin_spaces) * space_px)
+    strip_px = strip_height_px(space_px, margin_spaces)
     pieces = tuple(
         _piece(
             staff,
