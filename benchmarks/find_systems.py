@@ -4,7 +4,7 @@
 
 Songs are engraved whole (voice + piano), as piano alone and as voice alone, quartets whole, in five fonts and
 staff spaces of 5 to 30 px. Every page is turned by up to 3 degrees, blurred, grained, shaded and compressed;
-then it is levelled and searched as `load_pages` does it, and compared in the level page's pixels.
+then it is deskewed and searched as `load_pages` does it, and compared in pixels of the deskewed page.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from fusili_mir.arrays import GreyImage, Table
 from fusili_mir.errors import FusiliError
 from fusili_mir.pages.engraving import EngravingOptions, engrave
 from fusili_mir.pages.raster import rasterise
-from fusili_mir.pages.skew import Skew, deskew, estimate_skew
+from fusili_mir.pages.skew import Skew, deskew_page, estimate_skew
 from fusili_mir.pages.systems import find_systems
 from fusili_mir.scores.score_file import ScoreFile, read_score_file
 from fusili_training.rendering.degrade import Degradation
@@ -72,7 +72,7 @@ def main() -> None:
         spoilt = degradation.apply(image, rng)
         start = time.process_time()
         skew_deg = estimate_skew(spoilt)
-        layout_found = find_systems(deskew(spoilt, skew_deg))
+        layout_found = find_systems(deskew_page(spoilt, skew_deg))
         seconds = time.process_time() - start
         known = move(known, degradation, Skew(skew_deg, image.shape[1], image.shape[0]))
         pairs = match(known, layout_found.systems)
@@ -154,11 +154,11 @@ def keep_parts(score_file: ScoreFile, layout: str) -> ScoreFile:
 
 
 def move(boxes: Table, degradation: Degradation, skew: Skew) -> Table:
-    """Carry boxes from the clean page to the level page; what left the canvas is cut off."""
+    """Carry boxes from the clean page to the deskewed page; what left the canvas is cut off."""
     moved = boxes.copy()
     for a, b in (("x0", "y0"), ("x1", "y1")):
         x, y = degradation.to_degraded(boxes[a], boxes[b], width_px=skew.width_px, height_px=skew.height_px)
-        x, y = skew.to_level(x, y)
+        x, y = skew.to_deskewed(x, y)
         moved[a], moved[b] = np.clip(x, 0, skew.width_px), np.clip(y, 0, skew.height_px)
     return moved
 

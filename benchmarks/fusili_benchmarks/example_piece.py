@@ -20,7 +20,7 @@ from partitura import score as ps
 from PIL import Image
 
 from fusili_mir.arrays import Float32, GreyImage, Table
-from fusili_mir.demo.example import TRUTH_DTYPE
+from fusili_mir.demo.example import EXAMPLE_NOTE_DTYPE
 from fusili_mir.errors import FusiliError, InputError
 from fusili_mir.pages.engraving import EngravingOptions
 from fusili_mir.pages.pages import Pages, render_pages
@@ -97,12 +97,12 @@ def record_example(pages: Pages, played: PerformedArray) -> Float32:
 
 
 def example_truth(pages: Pages, played: PerformedArray) -> Table:
-    """Return when each note is struck, and where its head lies on the scan: rows of `TRUTH_DTYPE`."""
+    """Return when each note is struck, and where its head lies on the scan: rows of `EXAMPLE_NOTE_DTYPE`."""
     height_px, width_px = pages.images[0].shape
     # A tied note has several heads, in the order of the page: the first one is where it is struck.
     first_head = {str(head["id"]): head for head in pages.notes[::-1]}
     heads = np.array([first_head[str(note_id)] for note_id in played["id"]], dtype=pages.notes.dtype)
-    truth = np.zeros(len(played), TRUTH_DTYPE)
+    truth = np.zeros(len(played), EXAMPLE_NOTE_DTYPE)
     truth["id"], truth["onset_sec"], truth["page"] = played["id"], played["onset_sec"], heads["page"]
     truth["x"], truth["y"] = _SCAN.to_degraded(
         (heads["x0"] + heads["x1"]) / 2,
@@ -148,7 +148,7 @@ def _save_grey(image: GreyImage, filename: Path) -> None:
 def _save_truth(truth: Table, filename: Path) -> None:
     with filename.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(TRUTH_DTYPE.names or ())
+        writer.writerow(EXAMPLE_NOTE_DTYPE.names or ())
         for note in truth:
             place = (f"{note['x']:.1f}", f"{note['y']:.1f}")
             writer.writerow([note["id"], f"{note['onset_sec']:.4f}", note["page"], *place])

@@ -124,7 +124,7 @@ def errors_of_notes(alignment: Alignment, truth: Table) -> OnsetErrors:
     ----------
     alignment : Alignment
         With a symbolic score.
-    truth : np.ndarray of `TRUTH_DTYPE` [shape=(n,)]
+    truth : np.ndarray of `EXAMPLE_NOTE_DTYPE` [shape=(n,)]
 
     Returns
     -------
@@ -143,7 +143,7 @@ def errors_of_places(alignment: Alignment, truth: Table) -> OnsetErrors:
     ----------
     alignment : Alignment
         With the page images for which the truth knows the heads.
-    truth : np.ndarray of `TRUTH_DTYPE` [shape=(n,)]
+    truth : np.ndarray of `EXAMPLE_NOTE_DTYPE` [shape=(n,)]
 
     Returns
     -------
@@ -153,7 +153,7 @@ def errors_of_places(alignment: Alignment, truth: Table) -> OnsetErrors:
     x, y = truth["x"].copy(), truth["y"].copy()
     for page, skew in enumerate(alignment.pages.skews):
         here = truth["page"] == page
-        x[here], y[here] = skew.to_level(x[here], y[here])
+        x[here], y[here] = skew.to_deskewed(x[here], y[here])
     return _errors(alignment.position_maps.position_to_seconds(truth["page"], x, y), truth)
 
 

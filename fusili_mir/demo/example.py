@@ -14,9 +14,9 @@ import numpy as np
 from fusili_mir.arrays import Table
 from fusili_mir.errors import InputError
 
-__all__ = ["TRUTH_DTYPE", "Example", "load_example"]
+__all__ = ["EXAMPLE_NOTE_DTYPE", "Example", "load_example"]
 
-TRUTH_DTYPE = np.dtype([("id", "U256"), ("onset_sec", "f8"), ("page", "i4"), ("x", "f8"), ("y", "f8")])
+EXAMPLE_NOTE_DTYPE = np.dtype([("id", "U256"), ("onset_sec", "f8"), ("page", "i4"), ("x", "f8"), ("y", "f8")])
 """One note: when it is struck in the recording, and where the middle of its (first) head lies on the page
 image. `id` is the note's in the score."""
 
@@ -32,7 +32,7 @@ class Example:
     title : str
     score, page, recording : Path
         MXL, PNG and OGG files.
-    truth : np.ndarray of `TRUTH_DTYPE` [shape=(n,)]
+    truth : np.ndarray of `EXAMPLE_NOTE_DTYPE` [shape=(n,)]
         Every note, by onset.
     """
 
@@ -56,5 +56,5 @@ def load_example() -> Example:
 
 def _read_truth(filename: Path) -> Table:
     with filename.open(newline="", encoding="utf-8") as file:
-        rows = [tuple(row[name] for name in TRUTH_DTYPE.names or ()) for row in csv.DictReader(file)]
-    return np.array(rows, dtype=TRUTH_DTYPE)
+        rows = [tuple(row[name] for name in EXAMPLE_NOTE_DTYPE.names or ()) for row in csv.DictReader(file)]
+    return np.array(rows, dtype=EXAMPLE_NOTE_DTYPE)

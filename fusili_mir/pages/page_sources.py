@@ -21,12 +21,12 @@ from PIL import Image, ImageOps
 from fusili_mir.arrays import GreyImage
 from fusili_mir.errors import InputError
 from fusili_mir.pages.raster import MAX_PAGE_PX, Rasteriser, rasterise
-from fusili_mir.pages.skew import deskew
+from fusili_mir.pages.skew import deskew_page
 
 __all__ = [
+    "DeskewedPage",
     "EngravedPage",
     "ImagePage",
-    "LevelPage",
     "PageSource",
     "PdfPage",
     "find_page_sources",
@@ -99,15 +99,15 @@ class PdfPage:
 
 
 @dataclass(frozen=True)
-class LevelPage:
-    """A page turned level."""
+class DeskewedPage:
+    """A page whose skew is removed."""
 
     source: PageSource
     skew_deg: float
 
     def read(self) -> GreyImage:
-        """Make the page and turn it back by its skew."""
-        return deskew(self.source.read(), self.skew_deg)
+        """Make the page and deskew it."""
+        return deskew_page(self.source.read(), self.skew_deg)
 
 
 def find_page_sources(
@@ -228,9 +228,9 @@ def _check_size(filename: Path, width_px: int, height_px: int) -> None:
 def _grey(image: Image.Image) -> GreyImage:
     """Reduce any kind of image to grey on white paper."""
     if image.mode.startswith(("I", "F")):  # 16 or 32 bits a pixel: Pillow would clip, not scale
-        levels = np.asarray(image, dtype=np.float64)
-        top = 65535.0 if levels.max(initial=0.0) > 255 else 255.0
-        return _dark_on_light(np.clip(levels * (255.0 / top), 0, 255).astype(np.uint8))
+        values = np.asarray(image, dtype=np.float64)
+        white = 65535.0 if values.max(initial=0.0) > 255 else 255.0
+        return _dark_on_light(np.clip(values * (255.0 / white), 0, 255).astype(np.uint8))
     if "A" in image.getbands() or "transparency" in image.info:
         layers = image.convert("RGBA")
         paper = Image.new("RGBA", layers.size, "white")

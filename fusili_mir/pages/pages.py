@@ -22,9 +22,9 @@ from fusili_mir.arrays import GreyImage, Table
 from fusili_mir.boxes import MEASURE_DTYPE, NOTE_DTYPE, STAFF_DTYPE, SYSTEM_DTYPE
 from fusili_mir.errors import InputError
 from fusili_mir.pages.engraving import EngravingOptions, engrave
-from fusili_mir.pages.page_sources import EngravedPage, LevelPage, PageSource, find_page_sources
+from fusili_mir.pages.page_sources import DeskewedPage, EngravedPage, PageSource, find_page_sources
 from fusili_mir.pages.raster import Rasteriser
-from fusili_mir.pages.skew import Skew, deskew, estimate_skew
+from fusili_mir.pages.skew import Skew, deskew_page, estimate_skew
 from fusili_mir.pages.systems import find_systems
 from fusili_mir.progress import progress_bar
 from fusili_mir.scores.repeat_signs import share_repeat_signs
@@ -83,7 +83,7 @@ class Pages:
     score : partitura.score.Score, optional
         The symbolic score, unfolded as asked for; its ids are the `id` of the notes.
     skews : tuple of Skew
-        For scans, how each page was turned before it was levelled: maps places to and from the original.
+        Skew that was removed from each page of a scan; maps places to and from the original page.
     """
 
     filename: str
@@ -151,7 +151,7 @@ def render_pages(
 def load_pages(
     filenames: str | Path | Sequence[str | Path],
     dpi: float = 200.0,
-    level: bool = True,
+    deskew: bool = True,
     progress: bool = False,
 ) -> Pages:
     """Load score images and find the systems on them.
@@ -162,9 +162,9 @@ def load_pages(
         PNG, JPEG, TIFF (its images are pages), PDF, or folders of images.
     dpi : float
         Resolution at which PDF pages are drawn.
-    level : bool
-        Whether pages that are turned by a few degrees are turned back. Boxes are then in pixels of the level
-        page; `Pages.skews` maps them to the original.
+    deskew : bool
+        Whether to deskew pages that are turned by a few degrees. Boxes are then in pixels of the deskewed page;
+        `Pages.skews` maps them to the original.
     progress : bool
         Whether to show a bar on a terminal.
 
@@ -174,22 +174,22 @@ def load_pages(
         Without notes and measures. Pages without music, such as titles, have no systems.
     """
     sources = find_page_sources(filenames, dpi)
-    levelled: list[PageSource] = []
+    deskewed: list[PageSource] = []
     skews: list[Skew] = []
     systems = [_empty(SYSTEM_DTYPE)]
     staves = [_empty(STAFF_DTYPE)]
     n_systems = 0
     for page, source in enumerate(progress_bar(sources, "finding systems", shown=progress)):
         image = source.read()
-        skew = Skew(estimate_skew(image) if level else 0.0, image.shape[1], image.shape[0])
-        layout = find_systems(deskew(image, skew.angle_deg))
+        skew = Skew(estimate_skew(image) if deskew else 0.0, image.shape[1], image.shape[0])
+        layout = find_systems(deskew_page(image, skew.angle_deg))
         for boxes in (layout.systems, layout.staves):
             boxes["page"] = page
             boxes["system"] += n_systems
         n_systems += len(layout.systems)
         systems.append(layout.systems)
         staves.append(layout.staves)
-        levelled.append(LevelPage(source, skew.angle_deg) if skew.angle_deg else source)
+        deskewed.append(DeskewedPage(source, skew.angle_deg) if skew.angle_deg else source)
         skews.append(skew)
     name = str(sources[0].filename)
     if n_systems == 0:
@@ -199,7 +199,7 @@ def load_pages(
         )
     return Pages(
         filename=name,
-        images=PageImages(levelled),
+        images=PageImages(deskewed),
         systems=np.concatenate(systems),
         staves=np.concatenate(staves),
         skews=tuple(skews),

@@ -63,7 +63,7 @@ class Listener(Encoder):
         if pages.score is None:
             truth = self.example.truth
             ids, page = truth["id"], truth["page"]
-            x, y = pages.skews[0].to_level(truth["x"], truth["y"])
+            x, y = pages.skews[0].to_deskewed(truth["x"], truth["y"])
         else:
             ids, page = pages.notes["id"], pages.notes["page"]
             x, y = ((pages.notes[f"{axis}0"] + pages.notes[f"{axis}1"]) / 2 for axis in "xy")

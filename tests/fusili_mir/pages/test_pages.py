@@ -111,7 +111,7 @@ def test_systems_found_on_an_image_are_those_that_were_engraved(
     assert found.systems["space_px"] == pytest.approx(known.systems["space_px"], rel=0.02)
 
 
-def test_a_turned_page_is_levelled_and_its_places_map_back_to_the_scan(tmp_path: Path) -> None:
+def test_a_turned_page_is_deskewed_and_its_places_map_back_to_the_scan(tmp_path: Path) -> None:
     known = render_pages(write(tmp_path, piano(12)), EngravingOptions(page_height_mm=150))
     turned = Image.fromarray(known.images[0]).rotate(2.0, Image.Resampling.BICUBIC, fillcolor=255)
     turned.save(tmp_path / "scan.png")

@@ -1,4 +1,4 @@
-"""Skew: the angle found, the page levelled, and the maps between the two."""
+"""Skew: the angle found, the deskewed page, and the maps between original and deskewed pages."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
-from fusili_mir.pages.skew import MAX_SKEW_DEG, Skew, deskew, estimate_skew, paper_level
+from fusili_mir.pages.skew import MAX_SKEW_DEG, Skew, deskew_page, estimate_skew, paper_grey
 
 ANGLES = st.floats(-MAX_SKEW_DEG, MAX_SKEW_DEG)
 PLACES = st.floats(-1e4, 1e4)
@@ -57,13 +57,13 @@ def test_a_page_without_lines_is_taken_as_level(page: np.ndarray) -> None:
 @given(ANGLES, PLACES, PLACES)
 def test_the_maps_are_inverse_to_each_other(degrees: float, x: float, y: float) -> None:
     skew = Skew(degrees, 700, 900)
-    assert np.allclose(skew.to_original(*skew.to_level(x, y)), (x, y), atol=1e-7)
-    assert np.allclose(skew.to_level(*skew.to_original(x, y)), (x, y), atol=1e-7)
+    assert np.allclose(skew.to_original(*skew.to_deskewed(x, y)), (x, y), atol=1e-7)
+    assert np.allclose(skew.to_deskewed(*skew.to_original(x, y)), (x, y), atol=1e-7)
 
 
 @given(ANGLES)
 def test_the_centre_of_the_page_stays_where_it_is(degrees: float) -> None:
-    assert np.allclose(Skew(degrees, 701, 900).to_level(350.5, 450), (350.5, 450))
+    assert np.allclose(Skew(degrees, 701, 900).to_deskewed(350.5, 450), (350.5, 450))
 
 
 def test_a_page_turned_counter_clockwise_has_its_right_end_higher() -> None:
@@ -76,25 +76,25 @@ def test_a_page_turned_counter_clockwise_has_its_right_end_higher() -> None:
 def test_a_dot_lands_where_the_map_says(degrees: float) -> None:
     page = np.full((400, 600), 255, dtype=np.uint8)
     page[100:103, 500:503] = 0  # centre (501.5, 101.5)
-    dark = 255.0 - deskew(page, degrees)
+    dark = 255.0 - deskew_page(page, degrees)
     rows, columns = np.indices(dark.shape) + 0.5
     centre = (columns * dark).sum() / dark.sum(), (rows * dark).sum() / dark.sum()
-    assert np.allclose(centre, Skew(degrees, 600, 400).to_level(501.5, 101.5), atol=0.05)
+    assert np.allclose(centre, Skew(degrees, 600, 400).to_deskewed(501.5, 101.5), atol=0.05)
 
 
-def test_turning_and_levelling_gives_the_page_back() -> None:
+def test_turning_and_deskewing_gives_the_page_back() -> None:
     page = ruled_page()
-    again = deskew(turned(page, 2.0), 2.0)
+    again = deskew_page(turned(page, 2.0), 2.0)
     inner = np.s_[200:700, 150:550]
     assert np.corrcoef(page[inner].ravel(), again[inner].ravel())[0, 1] > 0.9
 
 
 def test_corners_are_filled_with_paper() -> None:
     page = np.full((300, 300), 200, dtype=np.uint8)
-    assert paper_level(page) == 200
-    assert (deskew(page, 4.0) == 200).all()
+    assert paper_grey(page) == 200
+    assert (deskew_page(page, 4.0) == 200).all()
 
 
 def test_a_level_page_is_left_untouched() -> None:
     page = ruled_page()
-    assert deskew(page, 0.0) is page
+    assert deskew_page(page, 0.0) is page

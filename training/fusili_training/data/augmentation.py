@@ -25,7 +25,7 @@ class Augmentation:
     image_strength : float
         Ink, light, blur, noise and compression, 0 to 1, as in `Degradation.draw`.
     rotation_deg : float
-        Largest turn: what is left after a page was levelled.
+        Largest turn: what is left after a page was deskewed.
     audio_probability : float
         Share of recordings that are changed at all.
     audio : AudioAugmentation

@@ -16,7 +16,7 @@ from scipy import ndimage
 
 from fusili_mir.arrays import Float32, Float64, GreyImage
 from fusili_mir.errors import InputError
-from fusili_mir.pages.skew import Skew, deskew
+from fusili_mir.pages.skew import Skew, deskew_page
 
 __all__ = ["MAX_ROTATION_DEG", "Degradation"]
 
@@ -96,7 +96,7 @@ class Degradation:
         np.ndarray [shape=(height, width)]
             The page on the same canvas.
         """
-        turned = deskew(image, -self.rotation_deg)
+        turned = deskew_page(image, -self.rotation_deg)
         page = turned.astype(np.float32) / 255
         if self.ink:
             spread = ndimage.maximum_filter if self.ink > 0 else ndimage.minimum_filter
@@ -121,7 +121,7 @@ class Degradation:
         self, x: npt.ArrayLike, y: npt.ArrayLike, *, width_px: int, height_px: int
     ) -> tuple[Float64, Float64]:
         """Map places on the degraded page to the clean page of the given size."""
-        return Skew(self.rotation_deg, width_px, height_px).to_level(x, y)
+        return Skew(self.rotation_deg, width_px, height_px).to_deskewed(x, y)
 
 
 def _shadow(shape: tuple[int, ...], rng: np.random.Generator) -> Float32:

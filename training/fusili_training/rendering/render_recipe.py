@@ -102,7 +102,7 @@ class PageOptions:
     strength : float
         How much, 0 to 1, as in `fusili_training.rendering.degrade.Degradation.draw`.
     rotation_deg : float
-        Largest turn: what is left after levelling.
+        Largest turn: what is left after deskewing.
     staff_shift_spaces, staff_scale : float
         How far off a staff may be found: its place in staff spaces, its size as a share. For strips.
     """
