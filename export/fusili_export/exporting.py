@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -39,14 +39,11 @@ class Provenance:
     ----------
     licence : str
         Of the weights.
-    lead_sec : float
-        How early frames turn to a note that begins; see `fusili_mir.model.manifest.AudioSpec`.
     training_data, quality : dict
         On what it was trained, and what was measured on which data.
     """
 
     licence: str = "not stated"
-    lead_sec: float = 0.0
     training_data: dict[str, Any] = field(default_factory=dict)
     quality: dict[str, Any] = field(default_factory=dict)
 
@@ -107,7 +104,7 @@ def export_bundle(
         embedding_dim=model.image.embedding_dim,
         scale=trained.scale,
         image=image_spec(model.image),
-        audio=replace(audio_spec(model.audio), lead_sec=provenance.lead_sec),
+        audio=audio_spec(model.audio),
         licence=provenance.licence,
         recipe=trained.recipe | {"local_heads": trained.heads, "checkpoint_sha256": trained.sha256},
         training_data=provenance.training_data,

@@ -53,13 +53,6 @@ __all__ = ["command"]
 @click.option(
     "--quality", type=click.Path(path_type=Path), help="JSON file of what was measured, for the manifest."
 )
-@click.option(
-    "--lead-ms",
-    type=click.FloatRange(-1000, 1000),
-    default=0.0,
-    show_default=True,
-    help="How early its frames turn to a note that begins, as measured on validation pieces.",
-)
 @click.option("--force", is_flag=True, help="Replace files in a folder that is not empty.")
 def command(
     checkpoint: Path,
@@ -71,7 +64,6 @@ def command(
     licence: str,
     data: Path | None,
     quality: Path | None,
-    lead_ms: float,
     force: bool,
 ) -> None:
     """Write CHECKPOINT, of ours or of the paper's released code, as a bundle of two ONNX graphs.
@@ -96,21 +88,18 @@ def command(
     trained = load_trained(checkpoint, None if heads == "auto" else heads)
     if name:
         trained = replace(trained, name=name)
-    provenance = _provenance(trained, licence, lead_ms / 1000, data, quality)
+    provenance = _provenance(trained, licence, data, quality)
     export_bundle(trained, out, provenance, precision, opset, force, say=click.echo)
     click.echo(f"{trained.name} ({precision}) -> {out}")
 
 
-def _provenance(
-    trained: TrainedModel, licence: str, lead_sec: float, data: Path | None, quality: Path | None
-) -> Provenance:
+def _provenance(trained: TrainedModel, licence: str, data: Path | None, quality: Path | None) -> Provenance:
     from fusili_export.exporting import Provenance, read_training_data
 
     if data is None and trained.data_folder and (Path(trained.data_folder) / "manifest.json").is_file():
         data = Path(trained.data_folder)
     return Provenance(
         licence,
-        lead_sec,
         {} if data is None else read_training_data(data),
         {} if quality is None else _read_figures(quality),
     )
