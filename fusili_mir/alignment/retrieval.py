@@ -78,7 +78,7 @@ def point_at_time(alignment: Alignment, seconds: float, n_spots: int = 5) -> lis
     grid = alignment.grid
     if not 0 <= seconds <= grid.end_sec:
         raise InputError(f"{seconds:g} s is outside the recording (0 to {grid.end_sec:.2f} s)")
-    # Frames are dated by their lead: at either end of the recording there may be none, and the next one counts.
+    # Frames may not reach to either end of the recording: there, the next one counts.
     frame = int(np.clip(np.floor((seconds - grid.start_sec) / grid.frame_sec), 0, len(grid) - 1))
     similarity = _columns(alignment).block(slice(frame, frame + 1), slice(0, len(alignment.axis)))[0]
     page, x, y = (float(value) for value in alignment.position_maps.seconds_to_position(seconds))
@@ -135,7 +135,7 @@ def point_at_spot(alignment: Alignment, page: int, x: float, y: float, n_moments
         taken = _run_around(similarity, best)
     for run in _best_runs(similarity, taken, n_moments - len(moments)):
         begin_sec = alignment.grid.start_sec + float(run[0]) * alignment.grid.frame_sec
-        # Frames are dated by their lead, and may reach over either end.
+        # Frames may reach beyond either end of the recording.
         moments.append(Moment(float(alignment.grid.within(begin_sec)), float(similarity[run].max())))
     return moments
 

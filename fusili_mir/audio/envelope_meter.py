@@ -49,7 +49,6 @@ class EnvelopeMeter:
         n_bins = min(length // 2, int(_HIGHEST_HZ * length / sample_rate_hz)) + 1
         self._rest = np.zeros(length // 2, np.float32)  # so that the window of step 0 is about sample 0
         self._spectra: Float32 = np.zeros((_LAG, n_bins), np.float32)  # of the last steps
-        self._n_samples, self._sample_rate_hz = 0, sample_rate_hz
         self._rises: list[Float32] = []
         self._levels: list[Float32] = []
 
@@ -57,14 +56,8 @@ class EnvelopeMeter:
         """Pass blocks [shape=(n,)] on, and measure them."""
         for block in blocks:
             self._measure(block)
-            self._n_samples += len(block)
             yield block
         self._measure(np.zeros(len(self._window) // 2, np.float32))
-
-    @property
-    def duration_sec(self) -> float:
-        """Of what has passed by."""
-        return self._n_samples / self._sample_rate_hz
 
     def envelope(self) -> SoundEnvelope:
         """Return the envelope of what has passed by."""

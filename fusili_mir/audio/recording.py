@@ -17,6 +17,7 @@ import soxr
 
 from fusili_mir.arrays import Float32
 from fusili_mir.audio.recording_checks import RecordingChecks, RecordingWarning
+from fusili_mir.audio.recording_level import LevelMeter
 from fusili_mir.errors import InputError
 from fusili_mir.progress import progress_bar
 
@@ -119,7 +120,10 @@ def as_recording(recording: str | Path | Recording) -> Recording:
 
 
 def read_recording(
-    recording: str | Path | Recording, sample_rate_hz: int, progress: bool = False
+    recording: str | Path | Recording,
+    sample_rate_hz: int,
+    progress: bool = False,
+    level: LevelMeter | None = None,
 ) -> Iterator[Float32]:
     """Read a recording as mono blocks at a sample rate.
 
@@ -128,9 +132,11 @@ def read_recording(
     recording : str, Path or Recording
         A file, or `AudioSamples`.
     sample_rate_hz : int
-        Of the blocks that are wanted.
+        Sampling rate of the blocks.
     progress : bool
         Whether to show a bar on a terminal.
+    level : LevelMeter, optional
+        Measures the recording on the way, at its own rate.
 
     Yields
     ------
@@ -150,6 +156,8 @@ def read_recording(
         with np.errstate(invalid="ignore"):  # infinities of both signs, which the checks name
             mix = block.mean(axis=1, dtype=np.float32)
         checks.see(block, mix)
+        if level is not None:
+            level.see(mix)
         resampled = mix if resampler is None else resampler.resample_chunk(mix)
         if len(resampled):
             yield resampled

@@ -18,8 +18,8 @@ import numpy as np
 
 from fusili_mir.arrays import Float32
 from fusili_mir.audio.envelope_meter import EnvelopeMeter
-from fusili_mir.audio.recording import Recording, read_recording
-from fusili_mir.audio.recording_level import level_gain
+from fusili_mir.audio.heard_recording import HeardRecording
+from fusili_mir.audio.recording import Recording
 from fusili_mir.errors import FusiliError, InputError
 from fusili_mir.geometry import FrameGrid
 from fusili_mir.model.bundle import Bundle, Tower
@@ -124,19 +124,21 @@ class Encoder:
         -------
         EncodedAudio
         """
+        with HeardRecording(recording, self.bundle.audio.sample_rate_hz, progress) as heard:
+            return self._encode_heard(heard, progress)
+
+    def _encode_heard(self, heard: HeardRecording, progress: bool) -> EncodedAudio:
         spec = self.bundle.audio
         meter = EnvelopeMeter(spec.sample_rate_hz)
-        gain = np.float32(level_gain(recording))
-        heard = read_recording(recording, spec.sample_rate_hz, progress)
-        blocks = meter.listen(gain * block for block in heard)
+        clips = cut_clips(meter.listen(heard.blocks(progress)), ClipLayout.of(spec))
         frames, pooled = [], []
-        for batch in _clip_batches(cut_clips(blocks, ClipLayout.of(spec)), self.batch_size):
+        for batch in _clip_batches(clips, self.batch_size):
             waveforms = np.stack([clip.samples for clip in batch])
             local, whole = self._run("audio", waveforms, waveforms.shape[1] // spec.frame_samples)
             frames += [rows[clip.keep_from : clip.keep_to] for clip, rows in zip(batch, local, strict=True)]
             pooled.append(whole)
         stitched = np.concatenate(frames)
-        grid = FrameGrid(len(stitched), spec.frame_sec, spec.lead_sec, meter.duration_sec)
+        grid = FrameGrid(len(stitched), spec.frame_sec, audio_sec=heard.duration_sec)
         return EncodedAudio(stitched, grid, np.concatenate(pooled), meter.envelope())
 
     def _run(self, tower: Tower, batch: Float32, n_tokens: int) -> list[Float32]:

@@ -23,7 +23,6 @@ BUNDLE_FORMAT = 1
 
 SegmentShape = Literal["square", "staff_strips"]
 
-_MAY_LACK = frozenset({"lead_sec"})  # it came later than the format
 _MAX_MANIFEST_BYTES = 10_000_000
 _MAX_NUMBER = 1e7
 _GRAPH_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*\.onnx")
@@ -140,9 +139,6 @@ class AudioSpec:
     context_sec : float
         How far a frame looks to either side. Clips overlap by twice as much, so that every frame that is kept
         has seen what it would have seen in one long pass.
-    lead_sec : float
-        How long before a note begins frames turn from the old sound to the new one, as measured on validation
-        pieces: frames look to both sides, and turn a little early. All times are set right by it.
     """
 
     graph: str
@@ -154,7 +150,6 @@ class AudioSpec:
     clip_sec: float | None
     frame_sec: float
     context_sec: float
-    lead_sec: float = 0.0
 
     def __post_init__(self) -> None:
         _check_graph_name("audio", self.graph)
@@ -162,8 +157,6 @@ class AudioSpec:
             _check_positive("audio", name, getattr(self, name))
         if not 0 <= self.context_sec <= 60:
             raise InputError(f"audio.context_sec is {self.context_sec}, expected 0 to 60")
-        if not -1 <= self.lead_sec <= 1:
-            raise InputError(f"audio.lead_sec is {self.lead_sec}, expected -1 to 1")
         samples = self.frame_sec * self.sample_rate_hz
         if self.frame_samples < 1 or abs(samples - self.frame_samples) > 1e-6 * samples:
             raise InputError(
@@ -293,8 +286,7 @@ def _manifest(content: Any) -> Manifest:
 def _values(kind: type[Any], content: dict[str, Any], where: str) -> dict[str, Any]:
     """Check that an object of the manifest has the fields of a dataclass, no others, each of its type."""
     known = {item.name: str(item.type) for item in fields(kind)}
-    needed = known.keys() - _MAY_LACK
-    for problem, names in (("lacks", needed - content.keys()), ("has unknown", content.keys() - known)):
+    for problem, names in (("lacks", known.keys() - content.keys()), ("has unknown", content.keys() - known)):
         if names:
             raise InputError(f"{where} {problem} {', '.join(sorted(names))}")
     for name, value in content.items():

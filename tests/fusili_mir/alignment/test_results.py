@@ -34,8 +34,8 @@ def leading(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureReq
     encoder = Encoder(write_pitch_bundle(folder / "bundle"))
     score, audio = encoder.encode_pages(pages), encoder.encode_recording(record(performed, END_SEC))
     return [
-        align_encoded(pages, score, replace(audio, grid=replace(audio.grid, start_sec=lead_sec)), 20.0)
-        for lead_sec in (-0.5, 0.0, 0.5)
+        align_encoded(pages, score, replace(audio, grid=replace(audio.grid, start_sec=shift_sec)), 20.0)
+        for shift_sec in (-0.5, 0.0, 0.5)
     ]
 
 

@@ -81,11 +81,11 @@ def test_answers_come_best_first_and_never_more_than_asked_for(alignment: Alignm
 
 @pytest.fixture(scope="module", params=[-0.3, 0.0, 0.3])
 def dated(alignment: Alignment, request: pytest.FixtureRequest) -> Alignment:
-    """The alignment with frames that are dated so much later, as the lead of a model has it."""
-    lead_sec: float = request.param
+    """The alignment with frames that begin so much later than the recording."""
+    shift_sec: float = request.param
     frames = alignment.frames.copy()
-    frames["onset_sec"] += lead_sec
-    return replace(alignment, grid=replace(alignment.grid, start_sec=lead_sec), frames=frames)
+    frames["onset_sec"] += shift_sec
+    return replace(alignment, grid=replace(alignment.grid, start_sec=shift_sec), frames=frames)
 
 
 def test_the_recording_reaches_from_0_to_its_end_however_frames_are_dated(dated: Alignment) -> None:

@@ -179,14 +179,6 @@ def test_clips_without_context_would_have_seams(tmp_path: Path) -> None:
     assert set(differs) <= {cut + k for cut in (50, 100, 150) for k in range(-6, 6)}
 
 
-def test_times_are_set_right_by_the_lead_of_the_frames(pitch: Bundle) -> None:
-    audio = replace(pitch.manifest.audio, lead_sec=0.03)
-    leading = Bundle(pitch.folder, replace(pitch.manifest, audio=audio))
-    sound = AudioSamples(np.sin(np.arange(16_000, dtype=np.float32) / 5), 16_000, "sound")
-    assert Encoder(pitch).encode_recording(sound).grid.start_sec == 0
-    assert Encoder(leading).encode_recording(sound).grid.start_sec == pytest.approx(0.03)
-
-
 def test_a_recording_at_another_rate_is_heard_at_the_same_times(pitch: Bundle) -> None:
     notes = melody_notes(["C4", "E4", "G4"])
     frames = [

@@ -1,0 +1,91 @@
+"""A recording that has been read once: mono samples at the model's rate, at a usual level, to be read again.
+
+How long and how loud a recording is, and whether it can be used at all, is known only at its end. So it is read,
+checked and resampled first, and its samples are kept aside: in memory while they are few, in a temporary file
+beyond that. Encoding starts from there.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from types import TracebackType
+
+import numpy as np
+
+from fusili_mir.arrays import Float32
+from fusili_mir.audio.recording import Recording, as_recording, read_recording
+from fusili_mir.audio.recording_level import LevelMeter
+from fusili_mir.errors import InputError
+from fusili_mir.progress import progress_bar
+
+__all__ = ["HeardRecording"]
+
+_BLOCK_SAMPLES = 2**18
+_IN_MEMORY_BYTES = 2**26  # 17 minutes at 16 kHz; longer recordings lie in a temporary file
+
+
+class HeardRecording:
+    """A recording, read once; use it as a context, which removes the temporary file at its end.
+
+    Parameters
+    ----------
+    recording : str, Path or Recording
+        A file, or `AudioSamples`.
+    sample_rate_hz : int
+        Sampling rate that it is brought to.
+    progress : bool
+        Whether to show a bar on a terminal.
+
+    Attributes
+    ----------
+    gain : float
+        The factor that its samples have been multiplied by; 1 unless it is quiet.
+    """
+
+    def __init__(
+        self, recording: str | Path | Recording, sample_rate_hz: int, progress: bool = False
+    ) -> None:
+        recording = as_recording(recording)
+        level = LevelMeter(recording.sample_rate_hz)
+        self.sample_rate_hz = sample_rate_hz
+        self._n_samples = 0
+        self._file = tempfile.SpooledTemporaryFile(max_size=_IN_MEMORY_BYTES)  # noqa: SIM115
+        try:
+            for block in read_recording(recording, sample_rate_hz, progress, level):
+                self._file.write(block.tobytes())
+                self._n_samples += len(block)
+        except BaseException as error:
+            self._file.close()
+            if isinstance(error, OSError) and not isinstance(error, InputError):
+                raise InputError(
+                    f"{recording.name}: its samples cannot be kept aside in {tempfile.gettempdir()} "
+                    f"({error.strerror}); free some space there, or set TMPDIR to another folder"
+                ) from error
+            raise
+        self.gain = level.gain
+
+    def __len__(self) -> int:
+        return self._n_samples
+
+    @property
+    def duration_sec(self) -> float:
+        """How long it is."""
+        return self._n_samples / self.sample_rate_hz
+
+    def blocks(self, progress: bool = False) -> Iterator[Float32]:
+        """Read its samples from start to end, in blocks [shape=(n,)]; with a bar on a terminal if asked for."""
+        self._file.seek(0)
+        n_bytes = _BLOCK_SAMPLES * np.dtype(np.float32).itemsize
+        starts = range(0, self._n_samples, _BLOCK_SAMPLES)
+        for _ in progress_bar(starts, "encoding the recording", shown=progress):
+            yield np.float32(self.gain) * np.frombuffer(self._file.read(n_bytes), np.float32)
+
+    def __enter__(self) -> HeardRecording:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._file.close()
