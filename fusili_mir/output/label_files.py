@@ -55,9 +55,9 @@ def _measures(alignment: Alignment) -> Iterator[_Label]:
 def _systems(alignment: Alignment) -> Iterator[_Label]:
     """Give a label for each stretch of frames in one system, as long as music is heard."""
     frames = alignment.frames[~alignment.path.is_filler]
+    names = alignment.axis.system_names()
     starts = np.concatenate(([0], np.flatnonzero(np.diff(frames["system"])) + 1))
     for first, stop in zip(starts, [*starts[1:], len(frames)], strict=True):
         start_sec, end_sec = frames["onset_sec"][first], frames["onset_sec"][stop - 1]
-        page, system = frames["page"][first] + 1, frames["system"][first] + 1
         end_sec = alignment.grid.within(end_sec + alignment.grid.frame_sec)
-        yield _Label(float(start_sec), float(end_sec), f"page {page} system {system}")
+        yield _Label(float(start_sec), float(end_sec), names[int(frames["system"][first])])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 import numpy as np
@@ -14,18 +14,55 @@ from fusili_mir.alignment.results import Alignment
 from fusili_mir.arrays import Float32
 from fusili_mir.decoding.similarity import CourseSimilarity, pool_frames
 
-__all__ = ["draw_similarity"]
+__all__ = ["ScoreLabel", "draw_similarity", "score_labels"]
 
 _Axis: TypeAlias = Callable[[float], float]
 
 _WIDTH_PX, _HEIGHT_PX = 1200, 800  # largest size of the matrix in the picture
-_LEFT_PX, _BOTTOM_PX, _MARGIN_PX = 70, 40, 14
-# Dark blue over green to yellow, of even lightness steps (Viridis).
+_LEFT_PX, _TOP_PX, _BOTTOM_PX, _RIGHT_PX = 150, 34, 58, 14  # room for titles, labels and the legend
+_LABEL_PX = 14  # least distance of two labels
+_LEGEND_PX = 430
+# Dark blue over green to yellow, in even steps of lightness (Viridis).
 _COLOURS = np.array(
     [(68, 1, 84), (59, 82, 139), (33, 145, 140), (94, 201, 98), (253, 231, 37)], dtype=np.float64
 )
 _PATH = (255, 60, 60)
 _FILLER = (255, 170, 170)
+
+
+@dataclass(frozen=True)
+class ScoreLabel:
+    """What stands beside the score axis at a stop of the course."""
+
+    stop: int
+    text: str
+
+
+def score_labels(alignment: Alignment) -> list[ScoreLabel]:
+    """Return where measures begin along the course of an alignment; with images alone, systems.
+
+    Parameters
+    ----------
+    alignment : Alignment
+
+    Returns
+    -------
+    list of ScoreLabel
+        In playing order. `stop` is the first stop of the measure or system; measures and systems in which no
+        stop lies begin where the next one does.
+    """
+    course = alignment.similarity.course
+    if alignment.played is None:
+        system = alignment.axis.columns["system"][course.columns[course.first[:-1]]]  # of each stop
+        names = alignment.axis.system_names()
+        begins = np.flatnonzero(np.diff(system, prepend=-1) != 0)
+        return [ScoreLabel(int(stop), names[int(system[stop])]) for stop in begins]
+    measures = alignment.played.measures
+    begins = np.searchsorted(course.start[:-1], measures["start_beat"] - 1e-6)
+    return [
+        ScoreLabel(int(stop), f"measure {number}")
+        for stop, number in zip(begins, measures["number"], strict=True)
+    ]
 
 
 def draw_similarity(alignment: Alignment) -> Image.Image:
@@ -39,32 +76,39 @@ def draw_similarity(alignment: Alignment) -> Image.Image:
     -------
     PIL.Image.Image
         Seconds from left to right; the score in playing order from top to bottom, with measure numbers where
-        they are known. The path is red, pale where something else than the score is heard.
+        they are known, otherwise with pages and systems. The path is red, pale where something other than the
+        score is heard. A legend stands above.
     """
     course, n_frames = alignment.similarity.course, len(alignment.grid)
     by_frame = -(-n_frames // _WIDTH_PX)
     by_stop = -(-len(course) // _HEIGHT_PX)
     matrix = _pooled(alignment.similarity, by_frame, by_stop).T  # (n_stop_groups, n_frame_groups)
+    low, high = (float(value) for value in np.percentile(matrix, [2.0, 99.5]))
     cell_width = max(1, min(_WIDTH_PX // matrix.shape[1], 16))
     cell_height = max(1, min(_HEIGHT_PX // matrix.shape[0], 16))
-    body = Image.fromarray(_coloured(matrix)).resize(
+    body = Image.fromarray(_coloured((matrix - low) / max(high - low, 1e-6))).resize(
         (matrix.shape[1] * cell_width, matrix.shape[0] * cell_height), Image.Resampling.NEAREST
     )
+    least_width = _LEFT_PX + _LEGEND_PX + _RIGHT_PX
     picture = Image.new(
-        "RGB", (_LEFT_PX + body.width + _MARGIN_PX, _MARGIN_PX + body.height + _BOTTOM_PX), "white"
+        "RGB",
+        (max(_LEFT_PX + body.width + _RIGHT_PX, least_width), _TOP_PX + body.height + _BOTTOM_PX),
+        "white",
     )
-    picture.paste(body, (_LEFT_PX, _MARGIN_PX))
+    picture.paste(body, (_LEFT_PX, _TOP_PX))
     paint = ImageDraw.Draw(picture)
 
     def x_of(frame: float) -> float:
         return _LEFT_PX + frame / by_frame * cell_width
 
     def y_of(stop: float) -> float:
-        return _MARGIN_PX + stop / by_stop * cell_height
+        return _TOP_PX + stop / by_stop * cell_height
 
     _draw_path(paint, alignment, by_frame, x_of, y_of)
-    _draw_seconds(paint, alignment, x_of, _MARGIN_PX + body.height)
-    _draw_measures(paint, alignment, y_of)
+    _draw_seconds(paint, alignment, x_of, _TOP_PX + body.height)
+    _draw_labels(paint, score_labels(alignment), y_of)
+    _draw_titles(picture, body)
+    _draw_legend(picture, low, high)
     return picture
 
 
@@ -72,12 +116,11 @@ def _pooled(similarity: CourseSimilarity, by_frame: int, by_stop: int) -> Float3
     return replace(similarity, frames=pool_frames(similarity.frames, by_frame)).pooled(by_stop)
 
 
-def _coloured(matrix: Float32) -> npt.NDArray[np.uint8]:
-    """Colour a matrix from its 2nd to its 99.5th percentile [shape=(rows, columns, 3)]."""
-    low, high = np.percentile(matrix, [2.0, 99.5])
-    level = np.clip((matrix - low) / max(high - low, 1e-6), 0.0, 1.0) * (len(_COLOURS) - 1)
+def _coloured(shares: Float32) -> npt.NDArray[np.uint8]:
+    """Colour shares of the way from low to high, (rows, columns) -> (rows, columns, 3)."""
+    place = np.clip(shares, 0.0, 1.0) * (len(_COLOURS) - 1)
     steps = np.arange(len(_COLOURS))
-    channels = [np.interp(level, steps, _COLOURS[:, channel]) for channel in range(3)]
+    channels = [np.interp(place, steps, _COLOURS[:, channel]) for channel in range(3)]
     return np.stack(channels, axis=-1).astype(np.uint8)
 
 
@@ -103,22 +146,46 @@ def _draw_seconds(paint: ImageDraw.ImageDraw, alignment: Alignment, x_of: _Axis,
         paint.text((x, top_px + 6), f"{second} s", fill="black", font=font, anchor="mt")
 
 
-def _draw_measures(paint: ImageDraw.ImageDraw, alignment: Alignment, y_of: _Axis) -> None:
-    """Mark where measures begin, as many as there is room for; with images alone, systems."""
-    course = alignment.similarity.course
+def _draw_labels(paint: ImageDraw.ImageDraw, labels: list[ScoreLabel], y_of: _Axis) -> None:
+    """Write labels beside the score axis, as many as there is room for."""
     font = ImageFont.load_default(size=12)
-    if alignment.played is None:
-        system = alignment.axis.columns["system"][course.columns]
-        first = np.concatenate(([0], np.flatnonzero(np.diff(system)) + 1))
-        marks = [(int(stop), f"system {system[stop] + 1}") for stop in first]
-    else:
-        measures = alignment.played.measures
-        first = np.searchsorted(course.start[:-1], measures["start_beat"] - 1e-6)
-        marks = [(int(stop), f"m. {number}") for stop, number in zip(first, measures["number"], strict=True)]
     lowest = -np.inf
-    for stop, text in marks:
-        y = y_of(stop)
-        if y >= lowest + 14:
+    for label in labels:
+        y = y_of(label.stop)
+        if y >= lowest + _LABEL_PX:
             paint.line([(_LEFT_PX - 4, y), (_LEFT_PX, y)], fill="black")
-            paint.text((_LEFT_PX - 6, y), text, fill="black", font=font, anchor="rm")
+            paint.text((_LEFT_PX - 6, y), label.text, fill="black", font=font, anchor="rm")
             lowest = y
+
+
+def _draw_titles(picture: Image.Image, body: Image.Image) -> None:
+    """Write what the axes are."""
+    font = ImageFont.load_default(size=14)
+    paint = ImageDraw.Draw(picture)
+    middle_px = _LEFT_PX + body.width / 2
+    paint.text((middle_px, picture.height - 6), "time in the recording", fill="black", font=font, anchor="mb")
+    title = "score, in playing order"
+    width_px = round(font.getlength(title)) + 4
+    upright = Image.new("RGB", (width_px, 20), "white")
+    ImageDraw.Draw(upright).text((width_px / 2, 10), title, fill="black", font=font, anchor="mm")
+    turned = upright.rotate(90, expand=True)
+    picture.paste(turned, (4, max(_TOP_PX, _TOP_PX + (body.height - turned.height) // 2)))
+
+
+def _draw_legend(picture: Image.Image, low: float, high: float) -> None:
+    """Say above the picture what colours and lines mean."""
+    font = ImageFont.load_default(size=12)
+    paint = ImageDraw.Draw(picture)
+    y, x = _TOP_PX / 2, float(_LEFT_PX)
+    shares = np.linspace(0.0, 1.0, 80, dtype=np.float32)[None].repeat(10, axis=0)
+    for text, bar in ((f"similarity {low:.2f}", False), (f"{high:.2f}", True)):
+        if bar:
+            picture.paste(Image.fromarray(_coloured(shares)), (round(x), round(y) - 5))
+            x += shares.shape[1] + 6
+        paint.text((x, y), text, fill="black", font=font, anchor="lm")
+        x += font.getlength(text) + 6
+    for colour, text in ((_PATH, "path"), (_FILLER, "not in the score")):
+        x += 18
+        paint.line([(x, y), (x + 24, y)], fill=colour, width=3)
+        paint.text((x + 30, y), text, fill="black", font=font, anchor="lm")
+        x += 30 + font.getlength(text)

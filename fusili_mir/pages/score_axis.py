@@ -59,6 +59,17 @@ class ScoreAxis:
         y = (rows["y0"].astype(np.float64) + rows["y1"]) / 2
         return rows["page"].astype(np.int64), x, y
 
+    def system_names(self) -> dict[int, str]:
+        """Name each system as a reader would: by its page, and its number from the top of that page."""
+        names: dict[int, str] = {}
+        page, number = -1, 0
+        systems, first = np.unique(self.columns["system"], return_index=True)
+        for system, column in zip(systems.tolist(), first.tolist(), strict=True):
+            number = number + 1 if self.columns["page"][column] == page else 1
+            page = int(self.columns["page"][column])
+            names[system] = f"page {page + 1} system {number}"
+        return names
+
     def index_in_system(self, system: npt.ArrayLike, x: npt.ArrayLike) -> Int64:
         """Return the columns of systems that hold or are nearest to x; -1 for systems without columns."""
         system, x = np.broadcast_arrays(np.asarray(system, np.int64), np.asarray(x, np.float64))
