@@ -85,7 +85,7 @@ def choose_unfolding(
 
     def explained(each: Unfolding) -> float:
         heard = replace(each.similarity, frames=audio.frames[audio.sound.sounding])
-        return RoughSearch(heard, audio.grid.frame_sec, scale, options).score
+        return RoughSearch(heard, audio.grid.frame_sec, scale, options).likelihood
 
     return max((_unfolding(played, score, audio) for played in different.values()), key=explained)
 

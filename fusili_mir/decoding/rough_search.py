@@ -16,7 +16,14 @@ import numpy as np
 from fusili_mir.arrays import Float32, Int64
 from fusili_mir.decoding.course import Course
 from fusili_mir.decoding.similarity import CourseSimilarity, log_mean_exp, pool_frames
-from fusili_mir.decoding.viterbi import Block, DecodedPath, PathCosts, best_path, best_score, whole_blocks
+from fusili_mir.decoding.viterbi import (
+    Block,
+    DecodedPath,
+    PathCosts,
+    best_likelihood,
+    best_path,
+    whole_blocks,
+)
 from fusili_mir.errors import InputError
 
 __all__ = ["DecodingOptions", "RoughSearch", "path_costs", "played_columns"]
@@ -104,41 +111,41 @@ class RoughSearch:
         return by_frame, by_stop
 
     @cached_property
-    def scores(self) -> Float32:
+    def likelihoods(self) -> Float32:
         """Nats over the filler [shape=(n_frame_groups, n_stop_groups)]."""
         by_frame, by_stop = self.factors
         pooled = replace(self.similarity, frames=pool_frames(self.similarity.frames, by_frame))
-        scores = pooled.pooled(by_stop)
-        scores *= np.float32(self.scale)
-        scores -= pooled.baseline(self.scale)[:, None]
-        scores *= np.float32(by_frame)
-        return scores
+        likelihoods = pooled.pooled(by_stop)
+        likelihoods *= np.float32(self.scale)
+        likelihoods -= pooled.baseline(self.scale)[:, None]
+        likelihoods *= np.float32(by_frame)
+        return likelihoods
 
     @cached_property
-    def score(self) -> float:
+    def likelihood(self) -> float:
         """Of the best path, in nats a frame: unfoldings are told apart by it."""
-        return self._best_score(self.scores)
+        return self._best_likelihood(self.likelihoods)
 
     @cached_property
     def reliability(self) -> float:
         """See `WarpingPath.reliability`."""
-        backwards = self._best_score(self.scores[::-1])
-        free = float(np.maximum(self.scores.max(axis=1), 0.0).sum()) / len(self.similarity.frames)
+        backwards = self._best_likelihood(self.likelihoods[::-1])
+        free = float(np.maximum(self.likelihoods.max(axis=1), 0.0).sum()) / len(self.similarity.frames)
         if free - backwards < 1e-6:
             return 0.0
-        return float(np.clip((self.score - backwards) / (free - backwards), 0.0, 1.0))
+        return float(np.clip((self.likelihood - backwards) / (free - backwards), 0.0, 1.0))
 
     def path(self, jumps: bool = False) -> DecodedPath:
         """Return the best path, in groups."""
-        n_frames, n_stops = self.scores.shape
+        n_frames, n_stops = self.likelihoods.shape
         by_frame = np.float32(self.factors[0])
-        hubs = by_frame * np.maximum(log_mean_exp(self.scores / by_frame, axis=0), 0.0)
+        hubs = by_frame * np.maximum(log_mean_exp(self.likelihoods / by_frame, axis=0), 0.0)
         hubs *= self.options.hub_weight_of(self.similarity.course)
 
-        def scores(block: Block) -> Float32:
-            return self.scores[block.frames, block.stops] - hubs[block.stops]
+        def likelihoods(block: Block) -> Float32:
+            return self.likelihoods[block.frames, block.stops] - hubs[block.stops]
 
-        return best_path(scores, whole_blocks(n_frames, n_stops), n_stops, self.costs(jumps))
+        return best_path(likelihoods, whole_blocks(n_frames, n_stops), n_stops, self.costs(jumps))
 
     @cached_property
     def stop_weights(self) -> Float32:
@@ -150,13 +157,13 @@ class RoughSearch:
         weights = self.stop_weights
         if self.factors[1] > 1:
             weights = np.add.reduceat(weights, np.arange(0, len(weights), self.factors[1]))
-        costs = path_costs(self.options, weights, len(self.scores), self.frame_sec * self.factors[0])
+        costs = path_costs(self.options, weights, len(self.likelihoods), self.frame_sec * self.factors[0])
         return replace(costs, jump=self.options.jump_cost) if jumps else costs
 
-    def _best_score(self, scores: Float32) -> float:
-        n_frames, n_stops = scores.shape
-        total = best_score(
-            lambda block: scores[block.frames, block.stops],
+    def _best_likelihood(self, likelihoods: Float32) -> float:
+        n_frames, n_stops = likelihoods.shape
+        total = best_likelihood(
+            lambda block: likelihoods[block.frames, block.stops],
             whole_blocks(n_frames, n_stops),
             n_stops,
             self.costs(),

@@ -15,14 +15,14 @@ from itertools import pairwise
 import numpy as np
 
 from fusili_mir.arrays import Float32, Float64, Int64
-from fusili_mir.decoding.stop_likelihoods import StopScores
+from fusili_mir.decoding.stop_likelihoods import StopLikelihoods
 from fusili_mir.decoding.viterbi import Block
 
 __all__ = ["settle"]
 
 _NEVER = np.float32(-1e9)
 _LONGEST_PASSED = 3  # stops in a row without a frame that may still have been played; more were left out
-_LEAST_SCORE = np.float32(-2.0)  # a frame that sounds otherwise says so, and no more
+_LEAST_NATS = np.float32(-2.0)  # a frame that sounds otherwise says so, and no more
 _MOST_COST = 30.0  # of a duration, in nats
 _ROUNDED_FRAMES = 0.7  # by so much are durations uncertain
 _BLOCK_STOPS = 16
@@ -50,14 +50,14 @@ class _Pass:
 _PASSES = (_Pass(40, 6.0, 1.6), _Pass(40, 6.0, 1.3), _Pass(30, 4.0, 1.0), _Pass(30, 4.0, 1.0))
 
 
-def settle(stop: Int64, scores: StopScores, onset: Float32, frame_sec: float) -> Int64:
+def settle(stop: Int64, likelihoods: StopLikelihoods, onset: Float32, frame_sec: float) -> Int64:
     """Move the beginnings of stops.
 
     Parameters
     ----------
     stop : np.ndarray of int [shape=(M,)]
         A path: the stop of each frame; never falls.
-    scores : StopScores
+    likelihoods : StopLikelihoods
         Of these frames.
     onset : np.ndarray [shape=(M,)]
         What a stop gains by beginning in each frame, in nats.
@@ -69,7 +69,7 @@ def settle(stop: Int64, scores: StopScores, onset: Float32, frame_sec: float) ->
     np.ndarray of int [shape=(M,)]
         The settled path; -1 before the first stop begins.
     """
-    course = scores.similarity.course
+    course = likelihoods.similarity.course
     stops = _played_stops(stop)
     visited, first = np.unique(stop, return_index=True)
     arrival = np.interp(course.start[stops], course.start[visited], first)
@@ -78,7 +78,7 @@ def settle(stop: Int64, scores: StopScores, onset: Float32, frame_sec: float) ->
         expected = lasting * _local_tempo(lasting, arrival, each.n_smoothed)
         reach = max(4, round(each.reach_sec / frame_sec))
         arrival = _best_arrivals(
-            stops, arrival, expected, scores, onset, reach, each.loosened * course.spread
+            stops, arrival, expected, likelihoods, onset, reach, each.loosened * course.spread
         )
     number = np.searchsorted(arrival, np.arange(len(stop)), side="right") - 1
     return np.where(number >= 0, stops[number], -1)
@@ -120,7 +120,7 @@ def _best_arrivals(
     stops: Int64,
     arrival: Float64,
     expected: Float64,
-    scores: StopScores,
+    likelihoods: StopLikelihoods,
     onset: Float32,
     reach: int,
     spread: float,
@@ -131,7 +131,7 @@ def _best_arrivals(
     onsets = np.append(onset, np.full(width, _NEVER))
     best = onsets[earliest[0] : earliest[0] + width]  # of all paths whose last stop begins in each frame
     sources = np.empty((len(stops), width), np.int16)
-    for number, heard in enumerate(_heard(stops, earliest, width, scores)):
+    for number, heard in enumerate(_heard(stops, earliest, width, likelihoods)):
         left = best - heard[:width]
         if number + 1 == len(stops):
             best = left + heard[-1]
@@ -154,18 +154,18 @@ def _best_arrivals(
     return (earliest + chosen).astype(np.float64)
 
 
-def _heard(stops: Int64, earliest: Int64, width: int, scores: StopScores) -> Iterator[Float32]:
-    """Yield, for each stop, the sums of its scores from the first frame it may begin in up to each later one.
+def _heard(stops: Int64, earliest: Int64, width: int, likelihoods: StopLikelihoods) -> Iterator[Float32]:
+    """Yield, for each stop, sums of its likelihoods from the first frame it may begin in up to each later one.
 
     They reach to the last frame in which the next stop may begin, or to the end; what follows adds nothing.
     """
-    n_frames = len(scores.baseline)
+    n_frames = len(likelihoods.baseline)
     for first in range(0, len(stops), _BLOCK_STOPS):
         end = min(first + _BLOCK_STOPS, len(stops))
         last_frame = int(earliest[end]) + width if end < len(stops) else n_frames
         frames = slice(int(earliest[first]), min(last_frame, n_frames))
-        nats = scores(Block(frames, slice(int(stops[first]), int(stops[end - 1]) + 1)))
-        np.maximum(nats, _LEAST_SCORE, out=nats)
+        nats = likelihoods(Block(frames, slice(int(stops[first]), int(stops[end - 1]) + 1)))
+        np.maximum(nats, _LEAST_NATS, out=nats)
         for number in range(first, end):
             since = int(earliest[number]) - frames.start
             until = int(earliest[number + 1]) + width - frames.start if number + 1 < len(stops) else None

@@ -10,11 +10,11 @@ from fusili_mir.arrays import Bool, Float32, Int64
 from fusili_mir.decoding.similarity import CourseSimilarity
 from fusili_mir.decoding.viterbi import Block
 
-__all__ = ["StopScores"]
+__all__ = ["StopLikelihoods"]
 
 
 @dataclass(frozen=True)
-class StopScores:
+class StopLikelihoods:
     """Scores in nats over the filler, made where they are asked for.
 
     Attributes
@@ -43,14 +43,14 @@ class StopScores:
         scale: float,
         hub_weight: np.float32,
         is_silent: Bool,
-    ) -> StopScores:
+    ) -> StopLikelihoods:
         """Measure what frames and stops have in common with all others."""
         baseline = similarity.baseline(scale)
         hubs = hub_weight * np.maximum(similarity.prominence(scale, baseline), 0.0)
         return cls(similarity, scale, baseline, hubs, is_silent)
 
     def __call__(self, block: Block) -> Float32:
-        """Return the scores of a block [shape=(n_frames, n_stops)]."""
+        """Return the likelihoods of a block [shape=(n_frames, n_stops)]."""
         nats = self.similarity.block(block.frames, block.stops)
         nats *= np.float32(self.scale)
         nats -= self.baseline[block.frames, None]
@@ -64,7 +64,7 @@ class StopScores:
         nats -= self.baseline[frames] + self.hubs[stops]
         return np.where(self.is_silent[frames], np.float32(0.0), nats)
 
-    def among(self, frames: Int64) -> StopScores:
+    def among(self, frames: Int64) -> StopLikelihoods:
         """Keep some frames."""
         return replace(
             self,

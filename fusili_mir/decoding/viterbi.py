@@ -2,7 +2,7 @@
 
 In each frame the path is at one stop, in one of two states: the music of that stop sounds, or something else
 does (silence, applause, talk) while the place is kept. From frame to frame it stays, or goes on by at most
-`PathCosts.max_step` stops. Scores are nats over the filler, whose own score is 0.
+`PathCosts.max_step` stops. Likelihoods are in nats relative to the filler, whose own is 0.
 
 Frames are worked off in blocks, each with a range of stops: one range of all stops is an exact search, ranges
 that follow a rough path are a band. In long searches only the rows between blocks are kept, and a block is
@@ -19,7 +19,15 @@ import numpy as np
 
 from fusili_mir.arrays import Bool, Float32, Int64
 
-__all__ = ["Block", "BlockScores", "DecodedPath", "PathCosts", "best_path", "best_score", "whole_blocks"]
+__all__ = [
+    "Block",
+    "BlockLikelihoods",
+    "DecodedPath",
+    "PathCosts",
+    "best_likelihood",
+    "best_path",
+    "whole_blocks",
+]
 
 
 _NEVER = np.float32(-np.inf)
@@ -35,7 +43,7 @@ class Block:
     stops: slice
 
 
-BlockScores: TypeAlias = Callable[[Block], Float32]
+BlockLikelihoods: TypeAlias = Callable[[Block], Float32]
 """Gives the score of a block [shape=(n_frames, n_stops)], in nats over the filler."""
 
 
@@ -82,7 +90,7 @@ class DecodedPath:
     is_filler : np.ndarray of bool [shape=(M,)]
         Whether something else than the music of that stop sounds.
     gap : np.ndarray of float [shape=(M,)]
-        By how many nats the stop scores less than the best one of its frame: 0 or less.
+        By how many nats the stop likelihoods less than the best one of its frame: 0 or less.
     """
 
     stop: Int64
@@ -92,7 +100,7 @@ class DecodedPath:
 
 @dataclass(frozen=True)
 class _Table:
-    """The best scores of paths that end in each frame at each stop of a block [shape=(n_frames, n_stops)]."""
+    """Best likelihoods of the paths that end in each frame at each stop of a block [shape=(n_frames, n_stops)]."""
 
     emission: Float32
     music: Float32
@@ -101,7 +109,7 @@ class _Table:
 
 @dataclass(frozen=True)
 class _Entry:
-    """The best scores of paths that end just before a block, at each of its stops [shape=(n_stops,)]."""
+    """The best likelihoods of paths that end just before a block, at each of its stops [shape=(n_stops,)]."""
 
     music: Float32
     filler: Float32
@@ -116,25 +124,29 @@ def whole_blocks(n_frames: int, n_stops: int) -> list[Block]:
     ]
 
 
-def best_score(scores: BlockScores, blocks: Sequence[Block], n_stops: int, costs: PathCosts) -> float:
+def best_likelihood(
+    likelihoods: BlockLikelihoods, blocks: Sequence[Block], n_stops: int, costs: PathCosts
+) -> float:
     """Return the score of the best path, in nats."""
     total, entry, table = 0.0, None, None
     for before, block in zip([None, *blocks], blocks, strict=False):
         entry = _entry(table, before, block)
-        table = _fill(scores(block), entry, block, costs)
+        table = _fill(likelihoods(block), entry, block, costs)
         total += _top(entry)
     assert table is not None  # noqa: S101
     margin = _ending(blocks[-1].stops, n_stops, costs)
     return total + float((np.maximum(table.music[-1], table.filler[-1]) - margin).max())
 
 
-def best_path(scores: BlockScores, blocks: Sequence[Block], n_stops: int, costs: PathCosts) -> DecodedPath:
+def best_path(
+    likelihoods: BlockLikelihoods, blocks: Sequence[Block], n_stops: int, costs: PathCosts
+) -> DecodedPath:
     """Find the best path.
 
     Parameters
     ----------
-    scores : callable
-        Gives the scores of a block; in long searches asked twice for each.
+    likelihoods : callable
+        Gives the likelihoods of a block; in long searches asked twice for each.
     blocks : sequence of Block
         Frames without gap or overlap, in order; the stops of neighbours overlap.
     n_stops : int
@@ -151,7 +163,7 @@ def best_path(scores: BlockScores, blocks: Sequence[Block], n_stops: int, costs:
     table: _Table | None = None
     for before, block in zip([None, *blocks], blocks, strict=False):
         entries.append(_entry(table, before, block))
-        table = _fill(scores(block), entries[-1], block, costs)
+        table = _fill(likelihoods(block), entries[-1], block, costs)
         tables.append(table if keep else None)
     assert table is not None  # noqa: S101
     margin = _ending(blocks[-1].stops, n_stops, costs)
@@ -159,7 +171,7 @@ def best_path(scores: BlockScores, blocks: Sequence[Block], n_stops: int, costs:
     place = (local + blocks[-1].stops.start, bool(table.filler[-1, local] > table.music[-1, local]))
     pieces: list[DecodedPath] = []
     for block, entry, kept in zip(reversed(blocks), reversed(entries), reversed(tables), strict=True):
-        table = kept or _fill(scores(block), entry, block, costs)
+        table = kept or _fill(likelihoods(block), entry, block, costs)
         piece, place = _trace_block(table, entry, block, place, costs)
         pieces.append(piece)
     pieces.reverse()
@@ -186,7 +198,7 @@ def _entry(table: _Table | None, before: Block | None, block: Block) -> _Entry |
 
 
 def _top(entry: _Entry | None) -> float:
-    """Return what is taken off the scores of a block: they are kept near 0, where float32 is fine."""
+    """Return what is taken off the likelihoods of a block: they are kept near 0, where float32 is fine."""
     return 0.0 if entry is None else float(max(entry.music.max(), entry.filler.max()))
 
 

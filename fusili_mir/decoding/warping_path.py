@@ -15,7 +15,7 @@ from fusili_mir.audio.sound_envelope import FrameSound
 from fusili_mir.decoding.rough_search import DecodingOptions, RoughSearch, path_costs, played_columns
 from fusili_mir.decoding.similarity import CourseSimilarity
 from fusili_mir.decoding.steady_path import settle
-from fusili_mir.decoding.stop_likelihoods import StopScores
+from fusili_mir.decoding.stop_likelihoods import StopLikelihoods
 from fusili_mir.decoding.viterbi import Block, DecodedPath, best_path
 
 __all__ = ["DecodingOptions", "RoughSearch", "WarpingPath", "decode_path", "played_columns"]
@@ -81,15 +81,17 @@ def decode_path(
     sounding = sound.sounding
     heard = replace(similarity, frames=similarity.frames[sounding])
     rough = RoughSearch(heard, frame_sec, scale, options)
-    scores = StopScores.of(similarity, scale, options.hub_weight_of(similarity.course), sound.is_silent)
+    likelihoods = StopLikelihoods.of(
+        similarity, scale, options.hub_weight_of(similarity.course), sound.is_silent
+    )
     path = best_path(
-        scores.among(sounding),
+        likelihoods.among(sounding),
         _band(rough.path(), rough.factors, len(sounding), n_stops, options.band_stops),
         n_stops,
         path_costs(options, rough.stop_weights, len(sounding), frame_sec),
     )
     path = _with_silences(path, sounding, n_frames)
-    path = _settled(path, scores, np.float32(options.onset_weight) * sound.onset, frame_sec)
+    path = _settled(path, likelihoods, np.float32(options.onset_weight) * sound.onset, frame_sec)
     return WarpingPath(
         stop=path.stop,
         is_filler=path.is_filler,
@@ -109,7 +111,9 @@ def _with_silences(path: DecodedPath, sounding: Int64, n_frames: int) -> Decoded
     )
 
 
-def _settled(path: DecodedPath, scores: StopScores, onset: Float32, frame_sec: float) -> DecodedPath:
+def _settled(
+    path: DecodedPath, likelihoods: StopLikelihoods, onset: Float32, frame_sec: float
+) -> DecodedPath:
     """Let the beginnings of stops settle; what comes before the first one is filler."""
     music = np.flatnonzero(~path.is_filler)
     if not len(music):
@@ -119,14 +123,14 @@ def _settled(path: DecodedPath, scores: StopScores, onset: Float32, frame_sec: f
     lasting_sec = (music[after] - music[np.maximum(after - 1, 0)] - 1) * frame_sec
     between = (frames > music[0]) & (frames < music[-1])
     # A short filler is a note that sounds otherwise, and a silence may be a rest.
-    kept = np.flatnonzero(~path.is_filler | (between & (scores.is_silent | (lasting_sec < _SHORT_SEC))))
-    settled = settle(path.stop[kept], scores.among(kept), onset[kept], frame_sec)
+    kept = np.flatnonzero(~path.is_filler | (between & (likelihoods.is_silent | (lasting_sec < _SHORT_SEC))))
+    settled = settle(path.stop[kept], likelihoods.among(kept), onset[kept], frame_sec)
     is_filler = path.is_filler.copy()
     is_filler[kept] |= settled < 0
     last_kept = np.maximum(np.searchsorted(kept, frames, side="right") - 1, 0)
     stop = np.maximum(settled, settled[settled >= 0][0])[last_kept]
-    best = np.where(path.is_filler, 0.0, scores.pairs(frames, path.stop)) - path.gap
-    gap = np.where(is_filler, 0.0, scores.pairs(frames, stop)) - best
+    best = np.where(path.is_filler, 0.0, likelihoods.pairs(frames, path.stop)) - path.gap
+    gap = np.where(is_filler, 0.0, likelihoods.pairs(frames, stop)) - best
     return DecodedPath(stop, is_filler, np.minimum(gap, 0.0).astype(np.float32))
 
 

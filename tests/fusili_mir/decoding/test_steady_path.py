@@ -12,7 +12,7 @@ from fusili_mir.audio.sound_envelope import FrameSound
 from fusili_mir.decoding.course import Course
 from fusili_mir.decoding.similarity import CourseSimilarity, unit_vectors
 from fusili_mir.decoding.steady_path import _best_arrivals, _local_tempo, _played_stops, settle
-from fusili_mir.decoding.stop_likelihoods import StopScores
+from fusili_mir.decoding.stop_likelihoods import StopLikelihoods
 from fusili_mir.decoding.viterbi import Block
 from fusili_mir.decoding.warping_path import decode_path
 
@@ -26,14 +26,14 @@ def course_of(columns: Int64, lasting: Float64 | None = None) -> Course:
     return Course(columns, np.arange(len(columns) + 1), np.append(0.0, np.cumsum(lasting)))
 
 
-def random_scores(rng: np.random.Generator, n_frames: int, n_stops: int) -> StopScores:
+def random_likelihoods(rng: np.random.Generator, n_frames: int, n_stops: int) -> StopLikelihoods:
     similarity = CourseSimilarity(
         unit_vectors(rng.normal(size=(n_stops, 1, 3))),
         np.ones((n_stops, 1), bool),
         unit_vectors(rng.normal(size=(n_frames, 3))),
         course_of(np.arange(n_stops)),
     )
-    return StopScores.of(similarity, 4.0, np.float32(1.0), rng.random(n_frames) < 0.2)
+    return StopLikelihoods.of(similarity, 4.0, np.float32(1.0), rng.random(n_frames) < 0.2)
 
 
 def total(arrival: tuple[int, ...], stops: Int64, expected: Float64, nats: Float32, onset: Float32) -> float:
@@ -57,7 +57,7 @@ def total(arrival: tuple[int, ...], stops: Int64, expected: Float64, nats: Float
 def test_no_other_arrivals_within_reach_are_worth_more(block_stops: int, seed: int) -> None:
     rng = np.random.default_rng(seed)
     n_frames, reach = int(rng.integers(1, 10)), 2
-    scores = random_scores(rng, n_frames, 6)
+    likelihoods = random_likelihoods(rng, n_frames, 6)
     stops = np.sort(rng.choice(6, 4, replace=False))
     onset = rng.normal(size=n_frames).astype(np.float32)
     expected = rng.uniform(0, 4, 4)
@@ -65,9 +65,9 @@ def test_no_other_arrivals_within_reach_are_worth_more(block_stops: int, seed: i
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("fusili_mir.decoding.steady_path._BLOCK_STOPS", block_stops)
-        found = _best_arrivals(stops, arrival, expected, scores, onset, reach, SPREAD)
+        found = _best_arrivals(stops, arrival, expected, likelihoods, onset, reach, SPREAD)
 
-    nats = scores(Block(slice(0, n_frames), slice(0, 6)))
+    nats = likelihoods(Block(slice(0, n_frames), slice(0, 6)))
     earliest = np.maximum(np.rint(arrival) - reach, 0).astype(int)
     windows = [range(first, min(first + 2 * reach + 1, n_frames)) for first in earliest]
     rising = [each for each in product(*windows) if list(each) == sorted(each)]
@@ -84,7 +84,7 @@ def test_a_settled_path_never_falls_and_has_only_stops_that_were_passed(seed: in
     n_frames, n_stops = int(rng.integers(1, 80)), int(rng.integers(1, 30))
     stop = np.sort(rng.integers(0, n_stops, n_frames))
     onset = rng.normal(size=n_frames).astype(np.float32)
-    settled = settle(stop, random_scores(rng, n_frames, n_stops), onset, FRAME_SEC)
+    settled = settle(stop, random_likelihoods(rng, n_frames, n_stops), onset, FRAME_SEC)
     assert settled.shape == stop.shape
     assert np.all(np.diff(settled) >= 0)
     assert settled[-1] >= 0

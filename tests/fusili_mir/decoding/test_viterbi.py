@@ -10,7 +10,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fusili_mir.arrays import Float32
-from fusili_mir.decoding.viterbi import Block, DecodedPath, PathCosts, best_path, best_score, whole_blocks
+from fusili_mir.decoding.viterbi import (
+    Block,
+    DecodedPath,
+    PathCosts,
+    best_likelihood,
+    best_path,
+    whole_blocks,
+)
 
 COSTS = PathCosts(max_step=2, skip=0.5, filler=3.0, left_out=4.0, cut_off=1.5, margin=6.0)
 
@@ -35,17 +42,17 @@ def end_cost(stop: int, n_stops: int, costs: PathCosts) -> float:
     return min(costs.cut_off * counted(range(stop + 1, n_stops), costs), costs.margin)
 
 
-def slow_best_score(scores: Float32, costs: PathCosts) -> float:
-    n_frames, n_stops = scores.shape
+def slow_best_likelihood(likelihoods: Float32, costs: PathCosts) -> float:
+    n_frames, n_stops = likelihoods.shape
     begin = np.array([begin_cost(p, costs) for p in range(n_stops)])
     end = np.array([end_cost(p, n_stops, costs) for p in range(n_stops)])
-    music, filler = scores[0] - begin, -begin
+    music, filler = likelihoods[0] - begin, -begin
     for frame in range(1, n_frames):
         either = np.maximum(music, filler)
         music, filler = (
             np.array(
                 [
-                    scores[frame, p] + max(either[q] - step_cost(q, p, costs) for q in range(n_stops))
+                    likelihoods[frame, p] + max(either[q] - step_cost(q, p, costs) for q in range(n_stops))
                     for p in range(n_stops)
                 ]
             ),
@@ -54,9 +61,9 @@ def slow_best_score(scores: Float32, costs: PathCosts) -> float:
     return float((np.maximum(music, filler) - end).max())
 
 
-def score_of(path: DecodedPath, scores: Float32, costs: PathCosts) -> float:
+def likelihood_of(path: DecodedPath, likelihoods: Float32, costs: PathCosts) -> float:
     """Add up what a path earns and pays."""
-    n_stops = scores.shape[1]
+    n_stops = likelihoods.shape[1]
     total = -begin_cost(int(path.stop[0]), costs) - end_cost(int(path.stop[-1]), n_stops, costs)
     for frame, (stop, is_filler) in enumerate(zip(path.stop, path.is_filler, strict=True)):
         if frame and is_filler:
@@ -64,21 +71,23 @@ def score_of(path: DecodedPath, scores: Float32, costs: PathCosts) -> float:
             total -= 0.0 if path.is_filler[frame - 1] else costs.filler
         elif frame:
             total -= step_cost(int(path.stop[frame - 1]), int(stop), costs)
-        total += 0.0 if is_filler else scores[frame, stop]
+        total += 0.0 if is_filler else likelihoods[frame, stop]
     return float(total)
 
 
-def solve(scores: Float32, costs: PathCosts, block_frames: int = 1000) -> tuple[DecodedPath, float]:
-    n_frames, n_stops = scores.shape
+def solve(likelihoods: Float32, costs: PathCosts, block_frames: int = 1000) -> tuple[DecodedPath, float]:
+    n_frames, n_stops = likelihoods.shape
     blocks = [
         Block(slice(start, min(start + block_frames, n_frames)), slice(0, n_stops))
         for start in range(0, n_frames, block_frames)
     ]
 
-    def block_scores(block: Block) -> Float32:
-        return scores[block.frames, block.stops]
+    def likelihoods_of(block: Block) -> Float32:
+        return likelihoods[block.frames, block.stops]
 
-    return best_path(block_scores, blocks, n_stops, costs), best_score(block_scores, blocks, n_stops, costs)
+    return best_path(likelihoods_of, blocks, n_stops, costs), best_likelihood(
+        likelihoods_of, blocks, n_stops, costs
+    )
 
 
 @settings(max_examples=60, deadline=None)
@@ -101,51 +110,51 @@ def test_the_path_is_as_good_as_the_best_one_of_an_exhaustive_search(
     weighted: bool,
 ) -> None:
     rng = np.random.default_rng(seed)
-    scores = rng.normal(0, 3, (n_frames, n_stops)).astype(np.float32)
+    likelihoods = rng.normal(0, 3, (n_frames, n_stops)).astype(np.float32)
     weight = rng.uniform(0, 3, n_stops).astype(np.float32) if weighted else None
     costs = replace(COSTS, max_step=max_step, jump=jump, weight=weight)
-    expected = slow_best_score(scores, costs)
-    path, score = solve(scores, costs, block_frames)
-    assert score == pytest.approx(expected, abs=1e-3)
-    assert score_of(path, scores, costs) == pytest.approx(expected, abs=1e-3)
+    expected = slow_best_likelihood(likelihoods, costs)
+    path, likelihood = solve(likelihoods, costs, block_frames)
+    assert likelihood == pytest.approx(expected, abs=1e-3)
+    assert likelihood_of(path, likelihoods, costs) == pytest.approx(expected, abs=1e-3)
 
 
 def test_a_search_that_keeps_only_rows_between_blocks_finds_the_same_path(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    scores = np.random.default_rng(3).normal(0, 3, (50, 20)).astype(np.float32)
-    kept, _ = solve(scores, COSTS, block_frames=8)
+    likelihoods = np.random.default_rng(3).normal(0, 3, (50, 20)).astype(np.float32)
+    kept, _ = solve(likelihoods, COSTS, block_frames=8)
     monkeypatch.setattr("fusili_mir.decoding.viterbi._KEPT_CELLS", 0)
-    again, _ = solve(scores, COSTS, block_frames=8)
+    again, _ = solve(likelihoods, COSTS, block_frames=8)
     assert again.stop.tolist() == kept.stop.tolist()
     assert again.is_filler.tolist() == kept.is_filler.tolist()
 
 
 def test_in_a_band_that_holds_the_path_it_is_found_as_without_one() -> None:
     true = np.repeat(np.arange(30), 4)
-    scores = np.full((120, 30), -5, np.float32)
-    scores[np.arange(120), true] = 5
+    likelihoods = np.full((120, 30), -5, np.float32)
+    likelihoods[np.arange(120), true] = 5
     blocks = [
         Block(slice(start, start + 20), slice(max(0, start // 4 - 3), min(30, start // 4 + 9)))
         for start in range(0, 120, 20)
     ]
-    path = best_path(lambda block: scores[block.frames, block.stops], blocks, 30, COSTS)
+    path = best_path(lambda block: likelihoods[block.frames, block.stops], blocks, 30, COSTS)
     assert path.stop.tolist() == true.tolist()
     assert not path.is_filler.any()
 
 
 def test_the_gap_is_how_much_worse_a_stop_is_than_the_best_of_its_frame() -> None:
-    scores = np.array([[4, 0], [1, 3], [4, 0], [0, 4]], np.float32)  # frame 1 is out of order
-    path, _ = solve(scores, replace(COSTS, filler=20.0))
+    likelihoods = np.array([[4, 0], [1, 3], [4, 0], [0, 4]], np.float32)  # frame 1 is out of order
+    path, _ = solve(likelihoods, replace(COSTS, filler=20.0))
     assert path.stop.tolist() == [0, 0, 0, 1]
     assert path.gap.tolist() == [0, -2, 0, 0]
 
 
 def test_frames_that_fit_nothing_are_filler_before_between_and_after() -> None:
-    scores = np.full((40, 2), -5, np.float32)
-    scores[10:20, 0] = 5
-    scores[25:32, 1] = 5
-    path, _ = solve(scores, COSTS)
+    likelihoods = np.full((40, 2), -5, np.float32)
+    likelihoods[10:20, 0] = 5
+    likelihoods[25:32, 1] = 5
+    path, _ = solve(likelihoods, COSTS)
     assert np.flatnonzero(~path.is_filler).tolist() == [*range(10, 20), *range(25, 32)]
     assert path.stop[[0, 15, 22, 30, 39]].tolist() == [0, 0, 0, 1, 1]
 

@@ -123,15 +123,17 @@ def test_without_repeats_the_columns_are_played_in_reading_order() -> None:
     assert played_columns(rough).tolist() == list(range(60))
 
 
-def test_the_course_that_was_played_scores_best() -> None:
+def test_the_course_that_was_played_is_most_likely() -> None:
     embeddings = score_embeddings(40)
     twice = np.concatenate((np.arange(40), np.arange(40)))
     frames = recording(embeddings, np.repeat(twice, 5))
-    scores = [
-        RoughSearch(similarity_of(embeddings, frames, columns), FRAME_SEC, SCALE, DecodingOptions()).score
+    likelihoods = [
+        RoughSearch(
+            similarity_of(embeddings, frames, columns), FRAME_SEC, SCALE, DecodingOptions()
+        ).likelihood
         for columns in (twice, np.arange(40), np.concatenate((twice, np.arange(40))))
     ]
-    assert np.argmax(scores) == 0
+    assert np.argmax(likelihoods) == 0
 
 
 def test_a_single_stop_and_a_single_frame_can_be_decoded() -> None:
