@@ -1,7 +1,7 @@
-"""A comb of five teeth that sees staff lines in the upright strips of a page.
+"""A comb of five teeth that detects staff lines in vertical slices of a page.
 
-Strips are a few staff spaces wide. The ink that most columns of a strip share, row by row, keeps staff lines
-and loses note heads, stems and letters.
+A slice is a few staff spaces wide. The ink that most of its cells share, row by row, keeps staff lines and loses
+note heads, stems and letters.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from scipy import ndimage
 from fusili_mir.arrays import Float32, Float64, Int64
 
 __all__ = [
-    "CELLS_A_STRIP",
+    "CELLS_PER_SLICE",
     "MIN_SPACE_PX",
     "TEETH",
-    "UprightStrips",
+    "PageSlices",
     "at_rows",
     "comb_response",
     "contrast",
-    "cut_strips",
+    "cut_slices",
     "likely_spaces",
 ]
 
@@ -31,42 +31,42 @@ MIN_SPACE_PX = 4.0
 _MAX_SPACE_PX = 48.0
 _FAINT = 0.15  # ink of a thin blurred line
 _CELL = 0.75  # width of a cell, in spaces
-CELLS_A_STRIP = 6
+CELLS_PER_SLICE = 6
 TEETH = np.arange(-2, 3)
 
 
 @dataclass(frozen=True)
-class UprightStrips:
-    """A page reduced to cells of a part of a staff space and strips of some cells."""
+class PageSlices:
+    """A page reduced to vertical cells, narrower than a staff space, and to slices of several cells."""
 
     space_px: float
     ink: Float32  # (height, width)
     cells: Float32  # (height, n_cells): mean ink of each row of each cell
-    strips: Float32  # (height, n_strips): ink that nearly all cells of a strip share
+    slices: Float32  # (height, n_slices): ink that nearly all cells of a slice share
 
     @property
     def cell_px(self) -> float:
-        """Width of a cell."""
+        """Width of a cell, in pixels."""
         return self.ink.shape[1] / self.cells.shape[1]
 
 
-def cut_strips(ink: Float32, space_px: float) -> UprightStrips:
-    """Cut a page into strips for staves of one size; `ink` is that of `fusili_mir.pages.ink.ink_map`."""
+def cut_slices(ink: Float32, space_px: float) -> PageSlices:
+    """Cut a page into slices for staves of one size; `ink` comes from `fusili_mir.pages.ink.ink_map`."""
     height, width = ink.shape
-    n_strips = max(1, round(width / (_CELL * space_px * CELLS_A_STRIP)))
-    n_cells = n_strips * CELLS_A_STRIP
+    n_slices = max(1, round(width / (_CELL * space_px * CELLS_PER_SLICE)))
+    n_cells = n_slices * CELLS_PER_SLICE
     cells = np.asarray(Image.fromarray(ink).resize((n_cells, height), Image.Resampling.BOX))
-    grouped = cells.reshape(height, n_strips, CELLS_A_STRIP)
-    return UprightStrips(space_px, ink, cells, np.partition(grouped, 1, axis=2)[:, :, 1])
+    grouped = cells.reshape(height, n_slices, CELLS_PER_SLICE)
+    return PageSlices(space_px, ink, cells, np.partition(grouped, 1, axis=2)[:, :, 1])
 
 
 def likely_spaces(ink: Float32) -> list[float]:
-    """Return the distances at which lines repeat, the most likely one first, in pixels."""
+    """Return the distances in pixels at which lines repeat, the most likely one first."""
     height, width = ink.shape
-    strips = cut_strips(ink, max(3.0, width / 192)).strips
-    # Grain must not count, faint lines as much as black beams, and sharp edges more than broad shapes.
-    grain = float(np.median(np.abs(strips - np.median(strips))))
-    edges = np.diff(np.tanh(np.maximum(strips - 3 * grain, 0) / _FAINT), axis=0)
+    slices = cut_slices(ink, max(3.0, width / 192)).slices
+    # Ignore grain, count faint lines as much as black beams, and sharp edges more than broad shapes.
+    grain = float(np.median(np.abs(slices - np.median(slices))))
+    edges = np.diff(np.tanh(np.maximum(slices - 3 * grain, 0) / _FAINT), axis=0)
     padded = 1 << (height + 5 * int(_MAX_SPACE_PX)).bit_length()
     power = (np.abs(np.fft.rfft(edges, n=padded, axis=0)) ** 2).sum(axis=1)
     echo = np.fft.irfft(power)[: 4 * int(_MAX_SPACE_PX) + 2]
@@ -75,14 +75,18 @@ def likely_spaces(ink: Float32) -> list[float]:
         np.interp(np.outer(lags, spaces), np.arange(len(echo)), echo).sum(axis=0)
         for lags in ([1, 2, 3, 4], [0.5, 1.5, 2.5, 3.5])
     )
-    score = (on - off) / max(float(echo[0]), 1e-9)
-    peaks = np.flatnonzero((score == ndimage.maximum_filter1d(score, 9)) & (score > 0.02))
-    peaks = peaks[np.argsort(-score[peaks])]
-    return [float(spaces[peak]) for peak in peaks if score[peak] > 0.15 * score[peaks[0]]]
+    strength = (on - off) / max(float(echo[0]), 1e-9)
+    peaks = np.flatnonzero((strength == ndimage.maximum_filter1d(strength, 9)) & (strength > 0.02))
+    peaks = peaks[np.argsort(-strength[peaks])]
+    return [float(spaces[peak]) for peak in peaks if strength[peak] > 0.15 * strength[peaks[0]]]
 
 
 def at_rows(values: Float32 | Float64, rows: Float64, columns: Int64) -> Float64:
-    """Read an array at fractional rows; rows beyond the page read its border."""
+    """Interpolate an array at fractional rows; rows beyond the page repeat its border.
+
+    >>> at_rows(np.array([[0.0], [1.0], [2.0]]), np.array([0.5, 7.0]), np.array([0, 0])).tolist()
+    [0.5, 2.0]
+    """
     rows = np.clip(rows, 0, len(values) - 1)
     low = np.minimum(rows.astype(np.int64), max(len(values) - 2, 0))
     part = rows - low
@@ -90,22 +94,22 @@ def at_rows(values: Float32 | Float64, rows: Float64, columns: Int64) -> Float64
     return np.asarray((1 - part) * values[low, columns] + part * values[high, columns])
 
 
-def contrast(strips: Float32, rows: Float64, columns: Int64, space_px: float) -> Float64:
-    """Return the ink at some rows against that half a space above and below."""
-    above, below = (at_rows(strips, rows + side * space_px / 2, columns) for side in (-1, 1))
-    return np.asarray(at_rows(strips, rows, columns) - (above + below) / 2)
+def contrast(slices: Float32, rows: Float64, columns: Int64, space_px: float) -> Float64:
+    """Return the ink at some rows minus the mean of the ink half a space above and below them."""
+    above, below = (at_rows(slices, rows + side * space_px / 2, columns) for side in (-1, 1))
+    return np.asarray(at_rows(slices, rows, columns) - (above + below) / 2)
 
 
-def comb_response(strips: Float32, space_px: float) -> Float64:
-    """Return how well five lines around each row of each strip are seen [shape=(height, n_strips)]."""
-    height, n_strips = strips.shape
+def comb_response(slices: Float32, space_px: float) -> Float64:
+    """Return the strength of five lines around each row of each slice [shape=(height, n_slices)]."""
+    height, n_slices = slices.shape
     rows = np.arange(height, dtype=np.float64)[:, None]
-    columns = np.arange(n_strips)
-    lines = contrast(strips, rows, columns, space_px)
+    columns = np.arange(n_slices)
+    lines = contrast(slices, rows, columns, space_px)
     loose = ndimage.maximum_filter1d(lines, 1 + 2 * max(1, round(0.1 * space_px)), axis=0)
     teeth = np.stack([at_rows(loose, rows + tooth * space_px, columns) for tooth in TEETH])
     weakest = np.partition(teeth, 2, axis=0)[:3].mean(axis=0)
-    # What the loose teeth see on several rows alike is decided by the exact ones.
+    # Where the loose teeth respond alike on several rows, the exact ones decide.
     exact = np.mean([at_rows(lines, rows + tooth * space_px, columns) for tooth in TEETH], axis=0)
     on_page = (rows >= 2 * space_px - 1) & (rows <= height - 2 * space_px)
     return np.where(on_page, 0.9 * weakest + 0.1 * exact, 0.0)

@@ -1,10 +1,10 @@
-"""Staves on a level page: five thin, long lines at equal distances.
+"""Staves on a deskewed page: five thin, long lines at equal distances.
 
-A comb of five teeth finds staves in upright strips of the page (see `fusili_mir.pages.staff_comb`); chains of
-such finds from strip to strip are staves, however bent the paper is.
+A comb of five teeth detects staves in vertical slices of the page (see `fusili_mir.pages.staff_comb`). Chains of
+detections from slice to slice are staves, even if the paper is bent.
 
-Staves of another number of lines (percussion lines, chant, tablature) are left out, and so are ruled tables,
-whose lines go on at the same distance.
+Staves with another number of lines (percussion, chant, tablature) are left out, and so are ruled tables, which
+continue with more lines at the same distance.
 """
 
 from __future__ import annotations
@@ -19,74 +19,74 @@ from fusili_mir.arrays import Float32, Float64, GreyImage, Int64, Table
 from fusili_mir.boxes import STAFF_DTYPE
 from fusili_mir.pages.ink import ink_map, reduce_page
 from fusili_mir.pages.staff_comb import (
-    CELLS_A_STRIP,
+    CELLS_PER_SLICE,
     MIN_SPACE_PX,
     TEETH,
-    UprightStrips,
+    PageSlices,
     at_rows,
     comb_response,
     contrast,
-    cut_strips,
+    cut_slices,
     likely_spaces,
 )
 
 __all__ = ["find_staves"]
 
 
-_SIZES_PX = (1800, 3600, 7200)  # longer side of the page, tried until the staves on it are large enough
+_SIZES_PX = (1800, 3600, 7200)  # longer sides of the page, tried until its staves are large enough
 _GOOD_SPACE_PX = 7.0
-_MIN_CONTRAST = 0.03  # of a line against its surroundings, in shares of black
-_MIN_LENGTH = 10.0  # of a staff, in spaces
-_ABOVE_GRAIN = 4.5  # what the comb must see, in standard deviations of what it sees on most of the page
-_MIN_LEVEL = 0.4  # ink of the lines of a staff, as a share of that of the clearest one
-_MIN_COVER = 0.75  # part of its length on which each line of a staff is seen; rows of text have gaps
-_MIN_COVER_NOT_BARE = 0.92  # the same if there is hardly a place with nothing but the lines, as in text
-_MIN_BARE = 0.03  # part of its length that makes up such places
-_MAX_GAP = 4  # strips from one find of a staff to the next
-_STEP_PX = 0.1  # fineness of the rows of lines
+_MIN_CONTRAST = 0.03  # contrast of a line with its surroundings, as a share of black
+_MIN_LENGTH = 10.0  # length of a staff, in spaces
+_ABOVE_GRAIN = 4.5  # threshold of the comb, in standard deviations of its response on most of the page
+_MIN_LINE_INK = 0.4  # ink threshold for the lines of a staff, as a share of the clearest staff
+_MIN_COVER = 0.75  # share of its length on which each line of a staff is visible; rows of text have gaps
+_MIN_COVER_NOT_BARE = 0.92  # the same if, as in text, hardly any place shows the lines alone
+_MIN_BARE = 0.03  # share of its length on which a staff shows the lines alone
+_MAX_GAP = 4  # slices from one detection of a staff to the next
+_STEP_PX = 0.1  # resolution of the rows of lines
 
 
 @dataclass(frozen=True)
 class _Chain:
-    """Finds of one staff from strip to strip."""
+    """Detections of one staff from slice to slice."""
 
-    page: UprightStrips
-    strip: Int64
-    row: Float64  # of the middle line
+    page: PageSlices
+    slices: Int64  # indices of the slices
+    rows: Float64  # of the middle line
     strength: Float64  # of the comb
 
     @cached_property
     def weight(self) -> float:
-        """Strength times length, comparable between strips of different widths."""
+        """Strength times length, comparable between slices of different widths."""
         return float(self.strength.sum()) * self.page.space_px
 
     @cached_property
     def middle_px(self) -> float:
-        """Height of the middle line on the page."""
-        return float(np.median(self.row)) + 0.5
+        """Position of the middle line from the top of the page."""
+        return float(np.median(self.rows)) + 0.5
 
 
 @dataclass(frozen=True)
 class _Found:
-    """A staff and the ink of its lines against their surroundings."""
+    """A staff, and the ink of its lines relative to their surroundings."""
 
     box: Table  # one element of STAFF_DTYPE
-    level: float
+    line_ink: float
 
 
 def find_staves(image: GreyImage) -> Table:
-    """Find the five-line staves of a level page.
+    """Find the five-line staves of a deskewed page.
 
     Parameters
     ----------
     image : np.ndarray [shape=(height, width)]
-        The page, level within a tenth of a degree (see `fusili_mir.pages.skew`).
+        The page, deskewed to within a tenth of a degree (see `fusili_mir.pages.skew`).
 
     Returns
     -------
     np.ndarray [shape=(n_staves,), dtype=STAFF_DTYPE]
-        From top to bottom, with `page` 0 and `system` and `staff` -1; empty on a page without music. `y0` and
-        `y1` are the middles of the outer lines, on average over their length; `x0` and `x1` are their ends.
+        The staves from top to bottom, with `page` 0, and `system` and `staff` -1; empty for a page without music.
+        `y0` and `y1` are the middles of the outer lines, averaged over their length; `x0` and `x1` the ends.
     """
     longest = max(image.shape)
     if min(image.shape) < 5 * MIN_SPACE_PX:
@@ -104,35 +104,35 @@ def find_staves(image: GreyImage) -> Table:
 def _staves_at_one_size(ink: Float32) -> Table:
     found = _search(ink, likely_spaces(ink)[:4])
     if found:
-        # Staves of another size, few among many, are told once the others are out of the way.
+        # A few staves of another size show up once the others are removed.
         rest = ink.copy()
         for staff in found:
             box, reach_px = staff.box, 0.5 * staff.box["space_px"]
             top, bottom = max(0, int(box["y0"] - reach_px)), int(box["y1"] + reach_px) + 1
             rest[top:bottom, int(box["x0"]) : int(box["x1"]) + 1] = 0
         found += _search(rest, likely_spaces(rest)[:1])
-    # The staves of a page are printed alike: what is much fainter than the clearest is grain or shows through.
-    clearest = max((staff.level for staff in found), default=0.0)
-    kept = [staff.box for staff in found if staff.level > _MIN_LEVEL * clearest]
+    # The staves of a page are printed alike: a much fainter one is grain, or shows through the paper.
+    clearest = max((staff.line_ink for staff in found), default=0.0)
+    kept = [staff.box for staff in found if staff.line_ink > _MIN_LINE_INK * clearest]
     staves = np.array(kept, dtype=STAFF_DTYPE) if kept else np.zeros(0, dtype=STAFF_DTYPE)
     return np.asarray(staves[np.lexsort((staves["x0"], staves["y0"]))])
 
 
 def _search(ink: Float32, spaces_px: list[float]) -> list[_Found]:
-    """Return the staves of some sizes, the clearest one first."""
-    chains = [chain for space_px in spaces_px for chain in _chains(cut_strips(ink, space_px))]
+    """Return the staves of the given sizes, the clearest one first."""
+    chains = [chain for space_px in spaces_px for chain in _chains(cut_slices(ink, space_px))]
     found: list[_Found] = []
     for chain in sorted(chains, key=lambda chain: -chain.weight):
         if not any(_lies_on(chain, staff.box) for staff in found):
-            staff = _measure(chain)
+            staff = _fit_staff(chain)
             if staff is not None and not any(_share_lines(staff.box, other.box) for other in found):
                 found.append(staff)
     return found
 
 
 def _lies_on(chain: _Chain, staff: Table) -> bool:
-    strip_px = CELLS_A_STRIP * chain.page.cell_px
-    x0, x1 = chain.strip[0] * strip_px, (chain.strip[-1] + 1) * strip_px
+    slice_px = CELLS_PER_SLICE * chain.page.cell_px
+    x0, x1 = chain.slices[0] * slice_px, (chain.slices[-1] + 1) * slice_px
     covered = min(x1, staff["x1"]) - max(x0, staff["x0"])
     distance = abs(chain.middle_px - (staff["y0"] + staff["y1"]) / 2)
     return bool(covered > 0.5 * (x1 - x0) and distance < 3 * staff["space_px"])
@@ -144,9 +144,9 @@ def _share_lines(a: Table, b: Table) -> bool:
     return bool(beside > 0 and below > -0.5 * min(a["space_px"], b["space_px"]))
 
 
-def _chains(page: UprightStrips) -> list[_Chain]:
-    """Link what the comb finds in neighbouring strips."""
-    comb = comb_response(page.strips, page.space_px)
+def _chains(page: PageSlices) -> list[_Chain]:
+    """Link the detections of the comb in neighbouring slices."""
+    comb = comb_response(page.slices, page.space_px)
     usual = float(np.median(comb))
     grain = 1.48 * float(np.median(np.abs(comb - usual)))
     least = max(_MIN_CONTRAST, usual + _ABOVE_GRAIN * grain, 0.3 * float(np.percentile(comb.max(axis=0), 80)))
@@ -155,52 +155,54 @@ def _chains(page: UprightStrips) -> list[_Chain]:
     reach_px = max(1.6, 0.2 * page.space_px)
     running: list[list[tuple[int, int]]] = []
     ended: list[list[tuple[int, int]]] = []
-    for strip in range(comb.shape[1]):
-        ended += [links for links in running if strip - links[-1][0] > _MAX_GAP]
-        running = [links for links in running if strip - links[-1][0] <= _MAX_GAP]
+    for here in range(comb.shape[1]):
+        ended += [links for links in running if here - links[-1][0] > _MAX_GAP]
+        running = [links for links in running if here - links[-1][0] <= _MAX_GAP]
         running.sort(key=len, reverse=True)
-        rows = np.flatnonzero(peaks[:, strip])
+        rows = np.flatnonzero(peaks[:, here])
         free = np.ones(len(rows), dtype=bool)
         if len(rows):
             for links in running:
                 nearest = int(np.abs(rows - links[-1][1]).argmin())
                 if free[nearest] and abs(rows[nearest] - links[-1][1]) <= reach_px:
                     free[nearest] = False
-                    links.append((strip, int(rows[nearest])))
-        running += [[(strip, int(row))] for row in rows[free]]
+                    links.append((here, int(rows[nearest])))
+        running += [[(here, int(row))] for row in rows[free]]
     chains = []
     for links in ended + running:
         if len(links) > 1:
-            strip_of, row_of = np.array(links).T
-            strength = comb[row_of, strip_of].astype(np.float64)
-            chains.append(_Chain(page, strip_of, row_of.astype(np.float64), strength))
+            slices, rows = np.array(links).T
+            strength = comb[rows, slices].astype(np.float64)
+            chains.append(_Chain(page, slices, rows.astype(np.float64), strength))
     return chains
 
 
-def _measure(chain: _Chain) -> _Found | None:
-    """Measure the staff that a chain runs along; None when it is not one."""
+def _fit_staff(chain: _Chain) -> _Found | None:
+    """Fit a staff to a chain; None if it does not fit."""
     page, space_px = chain.page, chain.page.space_px
-    strip_rows = _smooth_rows(chain)
-    lines = _fit_lines(chain, strip_rows)
-    seen_in = contrast(page.strips, strip_rows[:, None] + lines, chain.strip[:, None], space_px)
-    heights = np.percentile(seen_in, 75, axis=0)  # (5,): a line may lie under beams for long
-    level = float(np.median(heights))
-    if level < _MIN_CONTRAST or heights.min() < 0.35 * level or _goes_on(chain, strip_rows, lines, level):
+    slice_rows = _smooth_rows(chain)
+    lines = _fit_lines(chain, slice_rows)
+    contrasts = contrast(page.slices, slice_rows[:, None] + lines, chain.slices[:, None], space_px)
+    line_inks = np.percentile(contrasts, 75, axis=0)  # (5,): beams may hide a long part of a line
+    line_ink = float(np.median(line_inks))
+    if line_ink < _MIN_CONTRAST or line_inks.min() < 0.35 * line_ink:
+        return None
+    if _has_sixth_line(chain, slice_rows, lines, line_ink):
         return None
 
-    # Which cells hold the lines; a note on a line is as good as the line.
+    # Which cells show the lines; a note on a line counts as the line.
     n_cells = page.cells.shape[1]
-    in_strips = (np.arange(n_cells) + 0.5) / CELLS_A_STRIP - 0.5
-    cell_rows = np.interp(in_strips, chain.strip, strip_rows)
+    in_slices = (np.arange(n_cells) + 0.5) / CELLS_PER_SLICE - 0.5
+    cell_rows = np.interp(in_slices, chain.slices, slice_rows)
     tolerance = np.array([-1.0, 0.0, 1.0]) * max(0.7, 0.12 * space_px)
     rows = cell_rows + lines[:, None, None] + tolerance[:, None]  # (5 lines, 3, n_cells)
-    least = 0.5 * np.minimum(heights, level)[:, None]
+    least = 0.5 * np.minimum(line_inks, line_ink)[:, None]
     dark = at_rows(page.cells, rows, np.arange(n_cells)).max(axis=1) > least  # (5 lines, n_cells)
     between = at_rows(page.cells, cell_rows + (lines[:-1, None] + lines[1:, None]) / 2, np.arange(n_cells))
-    light = between < 0.5 * level  # (4 spaces, n_cells)
+    light = between < 0.5 * line_ink  # (4 spaces, n_cells)
     seen = dark.sum(axis=0) >= 4
     runs, _ = ndimage.label(ndimage.binary_closing(np.pad(seen, 6), np.ones(5))[6:-6])
-    votes = np.bincount(runs[chain.strip * CELLS_A_STRIP + CELLS_A_STRIP // 2], minlength=2)
+    votes = np.bincount(runs[chain.slices * CELLS_PER_SLICE + CELLS_PER_SLICE // 2], minlength=2)
     votes[0] = 0
     if votes.max() == 0:
         return None
@@ -213,39 +215,39 @@ def _measure(chain: _Chain) -> _Found | None:
     cover = dark[:, held].mean(axis=1).min()
     if cover < (_MIN_COVER if bare[held].mean() > _MIN_BARE else _MIN_COVER_NOT_BARE):
         return None
-    x0 = _end(page, cell_rows[first] + lines, first, heights, inward=1)
-    x1 = _end(page, cell_rows[last] + lines, last, heights, inward=-1)
+    x0 = _end(page, cell_rows[first] + lines, first, line_inks, inward=1)
+    x1 = _end(page, cell_rows[last] + lines, last, line_inks, inward=-1)
     if x1 - x0 < _MIN_LENGTH * space_px:
         return None
     middle = float(cell_rows[first : last + 1].mean()) + 0.5
     top, bottom = middle + lines[0], middle + lines[-1]
     box = np.array((0, -1, -1, x0, top, x1, bottom, (bottom - top) / 4), dtype=STAFF_DTYPE)
-    return _Found(box, level)
+    return _Found(box, line_ink)
 
 
 def _smooth_rows(chain: _Chain) -> Float64:
-    """Return the middle line as a smooth curve over the strips: paper bends, but not from strip to strip."""
-    degree = min(3, len(chain.strip) // 4)
-    rows = ndimage.median_filter(chain.row, size=min(5, len(chain.row)), mode="nearest")
-    return np.asarray(np.polyval(np.polyfit(chain.strip, rows, degree), chain.strip))
+    """Return the middle line as a smooth curve: paper bends, but not from slice to slice."""
+    degree = min(3, len(chain.slices) // 4)
+    rows = ndimage.median_filter(chain.rows, size=min(5, len(chain.rows)), mode="nearest")
+    return np.asarray(np.polyval(np.polyfit(chain.slices, rows, degree), chain.slices))
 
 
-def _goes_on(chain: _Chain, strip_rows: Float64, lines: Float64, level: float) -> bool:
-    """Tell a ruled table from a staff: a sixth line runs beside the five (ledger lines do not run on)."""
+def _has_sixth_line(chain: _Chain, slice_rows: Float64, lines: Float64, line_ink: float) -> bool:
+    """Return whether a sixth line runs along the five, as in a ruled table (ledger lines are short)."""
     space_px = chain.page.space_px
     for sixth in (lines[0] - space_px, lines[-1] + space_px):
         slack = np.linspace(-0.15, 0.15, 5)[:, None] * space_px
-        dark = contrast(chain.page.strips, strip_rows + sixth + slack, chain.strip, space_px).max(axis=0)
-        if (dark > 0.5 * level).mean() > 0.85:
+        dark = contrast(chain.page.slices, slice_rows + sixth + slack, chain.slices, space_px).max(axis=0)
+        if (dark > 0.5 * line_ink).mean() > 0.85:
             return True
     return False
 
 
-def _fit_lines(chain: _Chain, strip_rows: Float64) -> Float64:
+def _fit_lines(chain: _Chain, slice_rows: Float64) -> Float64:
     """Return the offsets of the five lines from the rows of the chain, from top to bottom [shape=(5,)]."""
     space_px = chain.page.space_px
     offsets = np.arange(-3.5 * space_px, 3.5 * space_px, _STEP_PX)
-    ink = at_rows(chain.page.strips, strip_rows[:, None] + offsets, chain.strip[:, None])
+    ink = at_rows(chain.page.slices, slice_rows[:, None] + offsets, chain.slices[:, None])
     profile = ndimage.gaussian_filter1d(np.percentile(ink, 30, axis=0), max(0.8, 0.08 * space_px) / _STEP_PX)
     middles = np.arange(-0.4 * space_px, 0.4 * space_px, _STEP_PX)
     spaces = np.linspace(0.975, 1.025, 26) * space_px
@@ -258,19 +260,19 @@ def _fit_lines(chain: _Chain, strip_rows: Float64) -> Float64:
     return np.asarray(middles[middle] + TEETH * spaces[space])
 
 
-def _end(page: UprightStrips, rows: Float64, cell: int, heights: Float64, *, inward: int) -> float:
-    """Place an end of the lines to a pixel, around the last cell that holds them."""
+def _end(page: PageSlices, rows: Float64, cell: int, line_inks: Float64, *, inward: int) -> float:
+    """Locate an end of the lines to the pixel, around the last cell that shows them."""
     width = page.ink.shape[1]
     columns = np.arange(
         max(0, int((cell - 3) * page.cell_px)), min(width, int((cell + 4) * page.cell_px) + 1)
     )
-    darkness = np.minimum(at_rows(page.ink, rows[:, None], columns), heights[:, None]).mean(axis=0)
-    level = heights.mean()
-    gain = np.cumsum((darkness - 0.5 * level)[::inward])
+    darkness = np.minimum(at_rows(page.ink, rows[:, None], columns), line_inks[:, None]).mean(axis=0)
+    least = 0.5 * line_inks.mean()
+    gain = np.cumsum((darkness - least)[::inward])
     outside = int(np.concatenate(([0.0], gain)).argmin())
     if inward == -1:
         return float(columns[-1] + 1 - outside)
-    # A bracket stands before the lines, with a gap between.
+    # A bracket stands left of the lines, after a gap.
     near = darkness[outside : outside + round(2 * page.space_px)]
-    gap = np.flatnonzero(ndimage.uniform_filter1d(near, 3) < 0.5 * level) if len(near) else near
+    gap = np.flatnonzero(ndimage.uniform_filter1d(near, 3) < least) if len(near) else near
     return float(columns[0] + outside + (gap[-1] + 1 if len(gap) else 0))

@@ -1,8 +1,8 @@
-"""Systems on a level page: staves that an upright line joins.
+"""Systems on a deskewed page: staves joined by a vertical stroke.
 
-Neighbouring staves belong together when a stroke runs from the bottom line of the upper one to the top line of
-the lower one: the line at the left edge of the system, a bracket, or bar lines. Where a stroke has faded, a
-system is completed after the pattern of the others on the page.
+Neighbouring staves belong together if a stroke runs from the bottom line of the upper one to the top line of
+the lower one: the line at the left edge of the system, a bracket, or bar lines. Where a stroke has faded, the
+system is completed to match the others on the page.
 """
 
 from __future__ import annotations
@@ -21,35 +21,35 @@ from fusili_mir.pages.staves import find_staves
 __all__ = ["PageLayout", "find_systems"]
 
 
-_WORK_SPACE_PX = 10  # strokes are looked for on a page reduced to spaces of at least this size
-_MIN_EDGE = 0.65  # darkness of the faintest part of the left line, as a share of that of the staff lines
+_WORK_SPACE_PX = 10  # strokes are searched on a page reduced to spaces of at least this size
+_MIN_EDGE = 0.65  # darkness of the faintest part of the left line, relative to that of the staff lines
 _MIN_BAR_LINE = 0.6  # the same for a bar line
-_ABOVE_NOISE = 2.5  # the same for any stroke, as a multiple of that of most columns
-_MIN_OVERLAP = 0.5  # of two staves of a system from left to right, as a share of the narrower one
-_OSSIA_WIDTH = 0.5  # a staff narrower than this, as a share of its neighbour, is an ossia
+_ABOVE_NOISE = 2.5  # the same for any stroke, as a multiple of the darkness of most columns
+_MIN_OVERLAP = 0.5  # horizontal overlap of two staves of a system, as a share of the narrower one
+_OSSIA_WIDTH = 0.5  # width below which a staff is an ossia, as a share of its neighbour
 
 
 @dataclass(frozen=True)
 class PageLayout:
-    """What was found on one page; both arrays are empty on a page without music."""
+    """What was found on one page; both arrays are empty for a page without music."""
 
     systems: Table  # (n_systems,) of SYSTEM_DTYPE, page 0, from top to bottom
     staves: Table  # (n_staves,) of STAFF_DTYPE, page 0, by system and staff
 
 
 def find_systems(image: GreyImage) -> PageLayout:
-    """Find the systems of a level page.
+    """Find the systems of a deskewed page.
 
     Parameters
     ----------
     image : np.ndarray [shape=(height, width)]
-        The page, level within a tenth of a degree (see `fusili_mir.pages.skew`).
+        The page, deskewed to within a tenth of a degree (see `fusili_mir.pages.skew`).
 
     Returns
     -------
     PageLayout
-        Systems from top to bottom, each with its five-line staves. Ossia staves, which are short and start
-        right of the left edge, are left out.
+        The systems from top to bottom, each with its five-line staves. Ossia staves, which are short and
+        indented, are left out.
     """
     staves = find_staves(image)
     staves = staves[~_is_ossia(staves)]
@@ -82,7 +82,7 @@ def _union(staves: Table, system: int) -> tuple[float, ...]:
 
 
 def _is_ossia(staves: Table) -> Bool:
-    """Tell the short staves that hang over or under the inside of a neighbour [shape=(n_staves,)]."""
+    """Mark short staves above or below the inner part of a neighbour [shape=(n_staves,)]."""
     ossia = np.zeros(len(staves), dtype=bool)
     for i, staff in enumerate(staves):
         for other in staves[[j for j in (i - 1, i + 1) if 0 <= j < len(staves)]]:
@@ -95,7 +95,7 @@ def _is_ossia(staves: Table) -> Bool:
 
 
 def _joins(ink: Float32, upper: Table, lower: Table, factor: int) -> bool:
-    """Tell whether strokes run from one staff down to the next: one at the left edge, or bar lines."""
+    """Return whether strokes join one staff to the next: one at the left edge, or bar lines."""
     space_px = float(min(upper["space_px"], lower["space_px"])) / factor
     x0 = float(max(upper["x0"], lower["x0"])) / factor
     x1 = float(min(upper["x1"], lower["x1"])) / factor
@@ -117,12 +117,12 @@ def _joins(ink: Float32, upper: Table, lower: Table, factor: int) -> bool:
 def _strokes(gap: Float32, space_px: float) -> Float32:
     """Return the darkness of the faintest part of a stroke down each column of a gap [shape=(n_columns,)].
 
-    The gap is cut into floors of about a staff space; a stroke is darker than both its sides on every floor
-    and stays in nearly the same column.
+    The gap is cut into layers of about a staff space; a stroke is darker than both its sides in every layer and
+    stays in nearly the same column.
     """
-    floors = np.array_split(gap, max(2, round(len(gap) / space_px)), axis=0)
-    dark = np.stack([floor.mean(axis=0) for floor in floors])  # (n_floors, n_columns)
-    # The border of a turned page is dark on one side only.
+    layers = np.array_split(gap, max(2, round(len(gap) / space_px)), axis=0)
+    dark = np.stack([layer.mean(axis=0) for layer in layers])  # (n_layers, n_columns)
+    # The border of a skewed page is dark on one side only.
     side = max(1, round(0.8 * space_px))
     padded = np.pad(ndimage.minimum_filter1d(dark, side, axis=1), ((0, 0), (side, side)), mode="edge")
     dark -= np.maximum(np.maximum(padded[:, : -2 * side], padded[:, 2 * side :]), 0)
@@ -131,7 +131,7 @@ def _strokes(gap: Float32, space_px: float) -> Float32:
 
 
 def _line_ink(ink: Float32, staff: Table, factor: int) -> float:
-    """Return the darkness of the lines of a staff, at their darkest row."""
+    """Return the darkness of the lines of a staff in their darkest rows."""
     left, right = round(float(staff["x0"]) / factor), round(float(staff["x1"]) / factor)
     rows = np.linspace(staff["y0"], staff["y1"], 5) / factor
     found = [
@@ -142,7 +142,7 @@ def _line_ink(ink: Float32, staff: Table, factor: int) -> float:
 
 
 def _complete(joined: Bool, staves: Table) -> Bool:
-    """Join neighbouring systems that together are like the others on the page.
+    """Join neighbouring systems that together resemble the others on the page.
 
     Parameters
     ----------
@@ -154,8 +154,8 @@ def _complete(joined: Bool, staves: Table) -> Bool:
     Returns
     -------
     np.ndarray [shape=(n_staves - 1,)]
-        `joined`, and true where some parts make up a system of the usual number of staves, no further apart
-        than staves of a system are.
+        `joined`, and also true inside a group of neighbours with the usual number of staves, no further apart
+        than the staves of a system.
     """
     firsts = np.concatenate(([0], np.flatnonzero(~joined) + 1, [len(staves)]))
     sizes = np.diff(firsts)
