@@ -23,7 +23,7 @@ from fusili_training.sound.expression import Expression, draw_expression, perfor
 from fusili_training.sound.notes import read_score_notes
 from fusili_training.sound.soundfonts import find_soundfonts
 from fusili_training.sound.synthesis import synthesise
-from fusili_training.sound.tempo import read_tempo_map
+from fusili_training.sound.tempo import read_written_tempo
 
 CLIP_SEC = 10.0
 LIMITS = Expression(
@@ -101,7 +101,7 @@ def load(file: Path) -> tuple:
         path = Path(folder, "score.musicxml")
         path.write_bytes(read_score_file(file).to_bytes())
         score = pt.load_musicxml(path)
-    return read_score_notes(score), read_tempo_map(score)
+    return read_score_notes(score), read_written_tempo(score)
 
 
 def per_second(work: Callable[[], int]) -> float:

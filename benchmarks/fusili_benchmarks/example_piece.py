@@ -34,7 +34,7 @@ from fusili_training.sound.expression import Expression, perform
 from fusili_training.sound.notes import PerformedArray, ScoreNoteArray, read_score_notes
 from fusili_training.sound.soundfonts import find_soundfont
 from fusili_training.sound.synthesis import synthesise
-from fusili_training.sound.tempo import read_tempo_map
+from fusili_training.sound.tempo import read_written_tempo
 
 __all__ = ["engrave_example", "example_truth", "perform_example", "record_example", "save_example"]
 
@@ -74,7 +74,7 @@ def engrave_example(filename: str | Path) -> Pages:
 def perform_example(pages: Pages) -> PerformedArray:
     """Play the notes of the score without its repeats, after a moment of silence."""
     notes = _without_first_endings(pages.score, read_score_notes(pages.score))
-    played = perform(notes, read_tempo_map(pages.score), _STYLE, random_stream(_SEED, "performance"))
+    played = perform(notes, read_written_tempo(pages.score), _STYLE, random_stream(_SEED, "performance"))
     played["onset_sec"] += _LEAD_SEC - played["onset_sec"].min()
     return played
 

@@ -16,9 +16,9 @@ from lxml import etree
 
 from fusili_mir.errors import InputError
 from fusili_mir.pages.segments import Box
+from fusili_training.pitches import HIGHEST_PITCH, LOWEST_PITCH
 from fusili_training.sound.notes import DEFAULT_VELOCITY, SCORE_NOTE_DTYPE, ScoreNoteArray
-from fusili_training.sound.soundbank import HIGHEST_PITCH, LOWEST_PITCH
-from fusili_training.sound.tempo import DEFAULT_QPM, TempoMap
+from fusili_training.sound.tempo import DEFAULT_QPM, WrittenTempo
 
 __all__ = ["LilypondPage", "LilypondScore", "read_lilypond_score", "read_svg_page"]
 
@@ -36,7 +36,7 @@ class LilypondScore:
     ----------
     notes : np.ndarray of `SCORE_NOTE_DTYPE`
         What sounds: tied heads are one note. Every measure is played once.
-    tempo : TempoMap
+    tempo : WrittenTempo
     row_of_head : mapping
         From the number of a head to its note, for the heads at which notes are struck.
     boxes : mapping
@@ -44,7 +44,7 @@ class LilypondScore:
     """
 
     notes: ScoreNoteArray
-    tempo: TempoMap
+    tempo: WrittenTempo
     row_of_head: Mapping[int, int]
     boxes: Mapping[int, Box]
 
@@ -110,7 +110,7 @@ def read_lilypond_score(table: str | Path) -> LilypondScore:
     marks.setdefault(first, marks[min(marks)] if marks else DEFAULT_QPM)
     places = sorted(marks)
     notes, row_of_head = _sounding(heads, continued)
-    tempo = TempoMap(tuple(places), tuple(marks[place] for place in places))
+    tempo = WrittenTempo(tuple(places), tuple(marks[place] for place in places))
     return LilypondScore(notes, tempo, row_of_head, boxes)
 
 

@@ -28,10 +28,11 @@ from fusili_benchmarks.held_out_shifts import BASE, PageShift, Shift, SoundShift
 from fusili_mir.errors import InputError
 from fusili_mir.model.encoder import Encoder
 from fusili_training.evaluation.whole_pieces import Knowledge, WholePiece
+from fusili_training.pitches import LOWEST_PITCH, N_PITCHES
 from fusili_training.rendering.corpus import CorpusPiece
 from fusili_training.rendering.render_recipe import AudioOptions
 from fusili_training.sound.expression import Expression
-from fusili_training.sound.soundbank import LOWEST_PITCH, N_PITCHES, SoundBank
+from fusili_training.sound.soundbank import SoundBank
 
 RATE_HZ = 16_000
 AMPLITUDE = 0.4  # what the pitch bundle listens for

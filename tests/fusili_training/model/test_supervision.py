@@ -6,7 +6,8 @@ import pytest
 import torch
 
 from fusili_mir.errors import InputError
-from fusili_training.model.supervision import LOWEST_PITCH, N_PITCHES, NoteHeads, NoteTargets, alignment_loss
+from fusili_training.model.supervision import NoteHeads, NoteTargets, alignment_loss
+from fusili_training.pitches import LOWEST_PITCH, N_PITCHES
 
 PATCHES = torch.eye(3)[None]  # (B=1, N=3, d=3)
 FRAMES = torch.eye(3)[None, [0, 1, 1, 2]]  # (B=1, M=4, d=3)

@@ -4,8 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fusili_mir.geometry import FrameGrid, PatchGrid
-from fusili_training.model.supervision import LOWEST_PITCH
 from fusili_training.model.targets import dense_targets
+from fusili_training.pitches import LOWEST_PITCH
 from fusili_training.placed_notes import place_notes, sounding_patches
 from fusili_training.truth import TRUTH_DTYPE, TruthArray
 

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 from fusili_mir.errors import InputError
 from fusili_training.sound.expression import Expression, draw_expression, perform
 from fusili_training.sound.notes import SCORE_NOTE_DTYPE
-from fusili_training.sound.tempo import TempoMap
+from fusili_training.sound.tempo import WrittenTempo
 
-TEMPO = TempoMap((0.0, 5.0), (90.0, 130.0))
+TEMPO = WrittenTempo((0.0, 5.0), (90.0, 130.0))
 LIVELY = Expression(
     rubato=0.2, jitter_sec=0.03, chord_spread_sec=0.05, marks=1.0, dynamics=15.0, articulation=0.3, pedal=0.5
 )
@@ -118,7 +118,7 @@ def test_one_amount_leaves_the_draws_of_the_others() -> None:
 
 def test_rubato_bends_the_tempo_by_about_its_amount() -> None:
     notes = score([(60, float(i), 1.0, 0, 1) for i in range(4000)])
-    played = perform(notes, TempoMap((0.0,), (60.0,)), Expression(rubato=0.1, rubato_quarter=1.0), rng())
+    played = perform(notes, WrittenTempo((0.0,), (60.0,)), Expression(rubato=0.1, rubato_quarter=1.0), rng())
     log_tempo = -np.log(np.diff(played["onset_sec"]))
     # the mean of two linearly joined N(0, 0.1) turning points over one quarter
     assert 0.06 < log_tempo.std() < 0.1
@@ -128,20 +128,20 @@ def test_rubato_bends_the_tempo_by_about_its_amount() -> None:
 def test_grace_notes_are_played_before_the_beat() -> None:
     # at 60 a quarter is a second: the graces share 2 x 0.08 s before second 1, the main note stays
     notes = score([(60, 0, 1, 0, 1), (62, 1, 0, 2, 1), (64, 1, 0, 1, 1), (65, 1, 1, 0, 1)])
-    played = perform(notes, TempoMap((0.0,), (60.0,)), Expression(), rng())
+    played = perform(notes, WrittenTempo((0.0,), (60.0,)), Expression(), rng())
     np.testing.assert_allclose(played["onset_sec"], [0.0, 0.84, 0.92, 1.0])
     np.testing.assert_allclose(played["duration_sec"][1:3], 0.08)
 
 
 def test_crowded_grace_notes_take_half_the_time_since_the_previous_onset() -> None:
     notes = score([(60, 0, 0.125, 0, 1), (62, 0.125, 0, 2, 1), (64, 0.125, 0, 1, 1), (65, 0.125, 1, 0, 1)])
-    played = perform(notes, TempoMap((0.0,), (60.0,)), Expression(), rng())
+    played = perform(notes, WrittenTempo((0.0,), (60.0,)), Expression(), rng())
     np.testing.assert_allclose(played["onset_sec"], [0.0, 0.0625, 0.09375, 0.125])
 
 
 def test_a_pedal_span_prolongs_what_is_released_in_it() -> None:
     notes = score([(60, 0, 1, 0, 1), (64, 0, 2, 0, 1)])
-    played = perform(notes, TempoMap((0.0,), (60.0,)), Expression(pedal=1.0, pedal_quarter=1.5), rng())
+    played = perform(notes, WrittenTempo((0.0,), (60.0,)), Expression(pedal=1.0, pedal_quarter=1.5), rng())
     # released at 1 s in the span 0..1.5, and at 2 s in the span 1.5..3
     np.testing.assert_allclose(played["duration_sec"], [1.0, 2.0])
     np.testing.assert_allclose(played["sounding_sec"], [1.5, 3.0])
@@ -149,14 +149,14 @@ def test_a_pedal_span_prolongs_what_is_released_in_it() -> None:
 
 def test_striking_a_key_again_ends_its_sound() -> None:
     notes = score([(60, 0, 4, 0, 1), (60, 1, 1, 0, 2)])
-    played = perform(notes, TempoMap((0.0,), (60.0,)), Expression(), rng())
+    played = perform(notes, WrittenTempo((0.0,), (60.0,)), Expression(), rng())
     np.testing.assert_allclose(played["sounding_sec"], [1.0, 1.0])
 
 
 def test_marks_are_followed_as_far_as_asked() -> None:
     notes = score([(60, 0, 1, 0, 1)])
     notes["velocity"], notes["held"] = 104, 0.25
-    half = perform(notes, TempoMap((0.0,), (60.0,)), Expression(marks=0.5), rng())
+    half = perform(notes, WrittenTempo((0.0,), (60.0,)), Expression(marks=0.5), rng())
     assert half["velocity"].tolist() == [84]
     np.testing.assert_allclose(half["duration_sec"], [0.5])
 

@@ -8,7 +8,7 @@ import pytest
 from partitura.performance import Performance, PerformedPart
 
 from fusili_mir.errors import InputError, MissingExtraError
-from fusili_training.sound.human_timing import performance_from_match, performance_from_midi
+from fusili_training.sound.human_timing import played_notes_from_match, played_notes_from_midi
 from fusili_training.sound.notes import read_score_notes
 
 # a scale of quarters, played at second 0.5 + 0.4 i with growing delays; n2 is left out, one note is added
@@ -57,7 +57,7 @@ def test_a_match_file_gives_each_score_note_its_onset(tmp_path: Path) -> None:
     performance = make_performance(controls=[])
     score = make_score()
     pt.save_match(alignment, performance, score, out=tmp_path / "a.match", ppq=1000, mpq=500_000)
-    played = performance_from_match(tmp_path / "a.match", read_score_notes(score))
+    played = played_notes_from_match(tmp_path / "a.match", read_score_notes(score))
     check(played)
     np.testing.assert_allclose(played["duration_sec"][0], 0.3, atol=1e-3)
 
@@ -68,7 +68,7 @@ def test_a_midi_file_is_aligned_with_the_score(tmp_path: Path) -> None:
         {"number": 64, "time": 1.2, "value": 0, "track": 0, "channel": 0},
     ]
     pt.save_performance_midi(make_performance(pedal), tmp_path / "a.mid")
-    played = performance_from_midi(tmp_path / "a.mid", read_score_notes(make_score()))
+    played = played_notes_from_midi(tmp_path / "a.mid", read_score_notes(make_score()))
     check(played)
     # held from 0.5 to 0.8, pedalled until 1.2
     assert played["duration_sec"][0] == pytest.approx(0.3, abs=2e-3)
@@ -84,7 +84,7 @@ def test_a_match_file_of_another_score_is_refused(tmp_path: Path) -> None:
     other = read_score_notes(make_score())
     other["id"] = [f"x{i}" for i in range(len(other))]
     with pytest.raises(InputError, match="only 0 of 7 matched notes"):
-        performance_from_match(tmp_path / "a.match", other)
+        played_notes_from_match(tmp_path / "a.match", other)
 
 
 @pytest.mark.parametrize("content", [b"", b"not a match file\n", b"\xff\xfe\x00"])
@@ -92,14 +92,14 @@ def test_broken_files_give_one_line(tmp_path: Path, content: bytes) -> None:
     broken = tmp_path / "broken"
     broken.write_bytes(content)
     notes = read_score_notes(make_score())
-    for read in (performance_from_match, performance_from_midi):
+    for read in (played_notes_from_match, played_notes_from_midi):
         with pytest.raises(InputError, match="cannot read the") as caught:
             read(broken, notes)
         assert "\n" not in str(caught.value)
 
 
 def test_a_missing_file_gives_one_line(tmp_path: Path) -> None:
-    for read in (performance_from_match, performance_from_midi):
+    for read in (played_notes_from_match, played_notes_from_midi):
         with pytest.raises(InputError, match="cannot read the"):
             read(tmp_path / "nowhere", read_score_notes(make_score()))
 
@@ -109,4 +109,4 @@ def test_without_parangonar_the_message_says_what_to_install(
 ) -> None:
     monkeypatch.setitem(sys.modules, "parangonar", None)
     with pytest.raises(MissingExtraError, match=r"fusili-mir\[integrations\]"):
-        performance_from_midi(tmp_path / "a.mid", read_score_notes(make_score()))
+        played_notes_from_midi(tmp_path / "a.mid", read_score_notes(make_score()))

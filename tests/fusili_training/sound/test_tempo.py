@@ -3,7 +3,7 @@ import partitura.score as ps
 import pytest
 
 from fusili_mir.errors import InputError
-from fusili_training.sound.tempo import TempoMap, read_tempo_map
+from fusili_training.sound.tempo import WrittenTempo, read_written_tempo
 
 
 def part(*marks: tuple[int, ps.TimedObject]) -> ps.Part:
@@ -17,34 +17,34 @@ def part(*marks: tuple[int, ps.TimedObject]) -> ps.Part:
 
 
 def test_time_runs_at_the_tempo_in_force() -> None:
-    tempo = TempoMap((0.0, 4.0), (60.0, 120.0))
+    tempo = WrittenTempo((0.0, 4.0), (60.0, 120.0))
     # 4 quarters of 1 s, then half-second quarters; before the start the first tempo holds
     np.testing.assert_allclose(tempo.seconds([-1.0, 0.0, 2.5, 4.0, 6.0]), [-1.0, 0.0, 2.5, 4.0, 5.0])
 
 
 def test_metronome_marks_count_in_quarters() -> None:
-    tempo = read_tempo_map(part((0, ps.Tempo(50, "h")), (4, ps.Tempo(80, "q."))))
-    assert tempo == TempoMap((0.0, 4.0), (100.0, 120.0))
+    tempo = read_written_tempo(part((0, ps.Tempo(50, "h")), (4, ps.Tempo(80, "q."))))
+    assert tempo == WrittenTempo((0.0, 4.0), (100.0, 120.0))
 
 
 def test_a_score_without_marks_runs_at_120() -> None:
-    assert read_tempo_map(part()) == TempoMap((0.0,), (120.0,))
+    assert read_written_tempo(part()) == WrittenTempo((0.0,), (120.0,))
 
 
 def test_an_opening_word_stands_in_for_a_number() -> None:
-    assert read_tempo_map(part((0, ps.Words("Ziemlich langsam, innig")))).qpm == (56.0,)
+    assert read_written_tempo(part((0, ps.Words("Ziemlich langsam, innig")))).qpm == (56.0,)
 
 
 def test_a_later_first_mark_holds_from_the_start() -> None:
-    assert read_tempo_map(part((4, ps.Tempo(90)))) == TempoMap((0.0, 4.0), (90.0, 90.0))
+    assert read_written_tempo(part((4, ps.Tempo(90)))) == WrittenTempo((0.0, 4.0), (90.0, 90.0))
 
 
 def test_an_absurd_tempo_is_passed_over() -> None:
-    assert read_tempo_map(part((0, ps.Tempo(0)), (4, ps.Tempo(5000)))) == TempoMap((0.0,), (120.0,))
+    assert read_written_tempo(part((0, ps.Tempo(0)), (4, ps.Tempo(5000)))) == WrittenTempo((0.0,), (120.0,))
 
 
 def test_the_upper_part_decides() -> None:
-    assert read_tempo_map([part((0, ps.Tempo(70))), part((0, ps.Tempo(90)))]).qpm == (70.0,)
+    assert read_written_tempo([part((0, ps.Tempo(70))), part((0, ps.Tempo(90)))]).qpm == (70.0,)
 
 
 @pytest.mark.parametrize(
@@ -52,4 +52,4 @@ def test_the_upper_part_decides() -> None:
 )
 def test_an_impossible_map_is_refused(quarters: tuple[float, ...], qpm: tuple[float, ...]) -> None:
     with pytest.raises(InputError):
-        TempoMap(quarters, qpm)
+        WrittenTempo(quarters, qpm)

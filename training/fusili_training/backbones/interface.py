@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from fusili_mir.errors import InputError
 from fusili_mir.geometry import FrameGrid, PatchGrid
 
-__all__ = ["AudioGeometry", "AudioTower", "Backbone", "ImageGeometry", "ImageTower", "Tokens", "Tower"]
+__all__ = ["AudioGeometry", "AudioTower", "Backbone", "EncoderTower", "ImageGeometry", "ImageTower", "Tokens"]
 
 
 @dataclass(frozen=True)
@@ -137,7 +137,7 @@ class AudioGeometry:
             )
 
 
-class Tower(nn.Module, ABC):
+class EncoderTower(nn.Module, ABC):
     """One encoder.
 
     Attributes
@@ -174,13 +174,13 @@ class Tower(nn.Module, ABC):
         return iter(())
 
 
-class ImageTower(Tower):
+class ImageTower(EncoderTower):
     """Images [shape=(B, S, height, width)] -> patch tokens."""
 
     geometry: ImageGeometry
 
 
-class AudioTower(Tower):
+class AudioTower(EncoderTower):
     """Waveforms [shape=(B, n_samples)] -> frame tokens."""
 
     geometry: AudioGeometry

@@ -12,9 +12,9 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from fusili_mir.errors import InputError
-from fusili_mir.model.bundle import Tower as TowerName
+from fusili_mir.model.bundle import Tower
 from fusili_training.backbones import Tokens, build_backbone
-from fusili_training.backbones.interface import Tower
+from fusili_training.backbones.interface import EncoderTower
 from fusili_training.model.embeddings import Embeddings
 from fusili_training.model.prototype_pooling import PrototypePooling
 from fusili_training.model.supervision import NoteHeads
@@ -150,9 +150,9 @@ class FusiliModel(nn.Module):
         return self._embed(self.audio(waveforms), "audio", heads)
 
     def _embed(
-        self, tokens: Tokens, name: TowerName, heads: Heads = "local", class_token: bool = False
+        self, tokens: Tokens, name: Tower, heads: Heads = "local", class_token: bool = False
     ) -> Embeddings:
-        tower: Tower = self.image if name == "image" else self.audio
+        tower: EncoderTower = self.image if name == "image" else self.audio
         local_head = self.image_head if name == "image" else self.audio_head
         head = local_head if heads == "local" else tower.project_global
         features, mask = tokens.local, tokens.mask

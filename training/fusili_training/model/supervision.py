@@ -14,11 +14,9 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from fusili_mir.errors import InputError
+from fusili_training.pitches import N_PITCHES
 
-__all__ = ["LOWEST_PITCH", "N_PITCHES", "NoteHeads", "NoteTargets", "alignment_loss"]
-
-LOWEST_PITCH = 21  # MIDI pitch of index 0: the lowest key of a piano
-N_PITCHES = 88
+__all__ = ["NoteHeads", "NoteTargets", "alignment_loss"]
 
 
 def alignment_loss(
@@ -78,7 +76,7 @@ def _cross_entropy(logits: Tensor, targets: Tensor, dim: int) -> Tensor:
 
 @dataclass(frozen=True)
 class NoteTargets:
-    """Which pitches are where, 0 or 1, pitch index = MIDI pitch - `LOWEST_PITCH`.
+    """Which pitches are where, 0 or 1, pitch index = MIDI pitch - `fusili_training.pitches.LOWEST_PITCH`.
 
     Attributes
     ----------

@@ -10,7 +10,8 @@ import torch
 from torch import Tensor
 
 from fusili_mir.geometry import FrameGrid, PatchGrid
-from fusili_training.model.supervision import LOWEST_PITCH, N_PITCHES, NoteTargets
+from fusili_training.model.supervision import NoteTargets
+from fusili_training.pitches import LOWEST_PITCH, N_PITCHES
 from fusili_training.placed_notes import place_notes
 from fusili_training.truth import TruthArray
 

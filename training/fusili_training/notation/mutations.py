@@ -26,7 +26,7 @@ from fusili_mir.errors import InputError
 from fusili_training.notation.accidentals import renew_accidentals
 from fusili_training.notation.spelling import Spelling, spell
 from fusili_training.notation.written_notes import WrittenNote, read_written_notes, tie_chains
-from fusili_training.sound.soundbank import HIGHEST_PITCH, LOWEST_PITCH
+from fusili_training.pitches import HIGHEST_PITCH, LOWEST_PITCH
 
 __all__ = ["Mutation", "mutate"]
 

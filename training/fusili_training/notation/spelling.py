@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["STEP_SEMITONES", "Key", "Spelling", "spell"]
+from fusili_training.pitches import STEP_SEMITONES
 
-STEP_SEMITONES = {"C": 0, "D": 2, "E": 4, "F": 5, "G": 7, "A": 9, "B": 11}
+__all__ = ["Key", "Spelling", "spell"]
+
 _LINE_OF_FIFTHS = {"F": -1, "C": 0, "G": 1, "D": 2, "A": 3, "E": 4, "B": 5}
 _ORDER_OF_SHARPS = "FCGDAEB"
 _FARTHEST = 9  # on the line of fifths; beyond it lie spellings nobody reads

@@ -10,7 +10,8 @@ from fractions import Fraction
 from lxml import etree
 
 from fusili_mir.errors import InputError
-from fusili_training.notation.spelling import STEP_SEMITONES, Key
+from fusili_training.notation.spelling import Key
+from fusili_training.pitches import STEP_SEMITONES
 
 __all__ = ["WrittenNote", "read_written_notes", "tie_chains"]
 

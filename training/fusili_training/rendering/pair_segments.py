@@ -21,15 +21,15 @@ from fusili_training.notation.layouts import Layout, draw_layouts, lay_out
 from fusili_training.notation.line_breaks import write_line_breaks
 from fusili_training.notation.mutations import mutate
 from fusili_training.random_streams import random_stream
-from fusili_training.rendering.clips import Clip, Rendition
 from fusili_training.rendering.corpus import CorpusPiece
 from fusili_training.rendering.page_condition import PageCondition, condition_pages
 from fusili_training.rendering.render_recipe import RenderRecipe
+from fusili_training.rendering.rendition import ClipTimes, Rendition
 from fusili_training.rendering.segment_spans import Span, list_spans, segment_of
 from fusili_training.rendering.sound_choice import draw_banks
 from fusili_training.sound.expression import draw_expression, perform
 from fusili_training.sound.human_rendition import HumanRendition, follow_performance
-from fusili_training.sound.human_timing import read_performance
+from fusili_training.sound.human_timing import read_played_notes
 from fusili_training.sound.score_clock import read_score_clock
 from fusili_training.sound.sounding_score import SoundingScore, read_sounding_score
 from fusili_training.truth import TRUTH_DTYPE, TruthArray, truth_to_json
@@ -93,7 +93,7 @@ def render_piece(piece: CorpusPiece, recipe: RenderRecipe, report: PieceReport) 
     score = read_sounding_score(score_file)
     human = None
     if piece.performance is not None:
-        human = follow_performance(score, read_performance(piece.performance, score.notes))
+        human = follow_performance(score, read_played_notes(piece.performance, score.notes))
         score = human.score
     layouts = draw_layouts(
         score_file,
@@ -212,7 +212,7 @@ class _LayoutRenderer:
         if options.shape == "strip" and segment.width_px > options.max_width_px:
             raise _DroppedError("too wide")
         leads = self._stream("lead", span.first).uniform(0.0, audio.lead_sec, size=2)
-        clip = rendition.clip_of(span, *leads)
+        clip = rendition.clip_times(span, *leads)
         if clip.duration_sec > options.max_duration_sec:
             raise _DroppedError("too long")
         truth = _truth(span, segment, clip, pages.notes, rendition, by_staff=options.shape == "strip")
@@ -248,7 +248,7 @@ class _LayoutRenderer:
 
 
 def _truth(
-    span: Span, segment: Segment, clip: Clip, boxes: Table, rendition: Rendition, by_staff: bool
+    span: Span, segment: Segment, clip: ClipTimes, boxes: Table, rendition: Rendition, by_staff: bool
 ) -> TruthArray:
     """Return the heads that a segment shows and that sound."""
     row_of_head = rendition.score.row_of_head

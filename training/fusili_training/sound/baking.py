@@ -18,13 +18,8 @@ import soxr
 
 from fusili_mir.arrays import Float32, Float64
 from fusili_mir.errors import InputError
-from fusili_training.sound.soundbank import (
-    HIGHEST_PITCH,
-    LOWEST_PITCH,
-    SoundBank,
-    load_soundbank,
-    save_soundbank,
-)
+from fusili_training.pitches import HIGHEST_PITCH, LOWEST_PITCH, STEP_SEMITONES
+from fusili_training.sound.soundbank import SoundBank, load_soundbank, save_soundbank
 from fusili_training.sound.soundfonts import FLUIDSYNTH_HZ, NoteRequest, Soundfont, play_notes
 
 __all__ = ["bake_sample_folder", "bake_soundfont", "cached_soundbank"]
@@ -48,7 +43,7 @@ _DAMPER_DB_PER_SEC, _UNDAMPED_DB_PER_SEC, _FIRST_UNDAMPED = (
 )  # a grand piano's dampers end at F6
 _WIDEST_GAP = 6  # semitones from a recording to a key that borrows it
 _NOTE_NAME = re.compile(r"^([A-Ga-g])([#sb]?)(-?\d)(?:v(\d+))?$")
-_STEPS = {"C": 0, "D": 2, "E": 4, "F": 5, "G": 7, "A": 9, "B": 11}
+
 _PITCHES = range(LOWEST_PITCH, HIGHEST_PITCH + 1)
 
 
@@ -126,7 +121,9 @@ def bake_sample_folder(
         named = _NOTE_NAME.match(path.stem)
         if named and path.is_file():
             step, sign, octave, layer = named.groups()
-            pitch = 12 * (int(octave) + 1) + _STEPS[step.upper()] + {"": 0, "#": 1, "s": 1, "b": -1}[sign]
+            pitch = (
+                12 * (int(octave) + 1) + STEP_SEMITONES[step.upper()] + {"": 0, "#": 1, "s": 1, "b": -1}[sign]
+            )
             velocity = min(8 * int(layer), 127) if layer else _REFERENCE_VELOCITY
             layers.setdefault(velocity, {})[pitch] = path
     if not layers:

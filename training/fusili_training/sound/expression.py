@@ -26,7 +26,7 @@ from fusili_training.sound.notes import (
     ScoreNoteArray,
     end_at_next_stroke,
 )
-from fusili_training.sound.tempo import TempoMap
+from fusili_training.sound.tempo import WrittenTempo
 
 __all__ = ["Expression", "draw_expression", "perform"]
 
@@ -97,21 +97,21 @@ def draw_expression(limits: Expression, rng: np.random.Generator) -> Expression:
 
 
 def perform(
-    notes: ScoreNoteArray, tempo: TempoMap, style: Expression, rng: np.random.Generator
+    notes: ScoreNoteArray, tempo: WrittenTempo, style: Expression, rng: np.random.Generator
 ) -> PerformedArray:
     """Play the notes of a score.
 
     Parameters
     ----------
     notes : np.ndarray [shape=(n,), dtype=SCORE_NOTE_DTYPE]
-    tempo : TempoMap
+    tempo : WrittenTempo
     style : Expression
     rng : np.random.Generator
 
     Returns
     -------
     np.ndarray [shape=(n,), dtype=PERFORMED_DTYPE]
-        One row for each score note, in the same order; second 0 is the start of the tempo map.
+        One row for each score note, in the same order; second 0 is the start of the written tempo.
     """
     played = np.zeros(len(notes), dtype=PERFORMED_DTYPE)
     if not len(notes):
@@ -141,9 +141,11 @@ def perform(
 
 
 class _Clock:
-    """Quarters to seconds: the tempo map, bent by the tempo curve and divided by the global factor."""
+    """Quarters to seconds: the written tempo, bent by the tempo curve and divided by the global factor."""
 
-    def __init__(self, notes: ScoreNoteArray, tempo: TempoMap, style: Expression, rng: np.random.Generator):
+    def __init__(
+        self, notes: ScoreNoteArray, tempo: WrittenTempo, style: Expression, rng: np.random.Generator
+    ):
         first = float(notes["onset_quarter"].min())
         last = float((notes["onset_quarter"] + notes["duration_quarter"]).max())
         self.first, self.last = first, last

@@ -19,22 +19,22 @@ from fusili_mir.errors import InputError, MissingExtraError
 from fusili_training.sound.notes import PERFORMED_DTYPE, PerformedArray, ScoreNoteArray, end_at_next_stroke
 
 __all__ = [
-    "performance_from_alignment",
-    "performance_from_match",
-    "performance_from_midi",
-    "read_performance",
+    "played_notes_from_alignment",
+    "played_notes_from_match",
+    "played_notes_from_midi",
+    "read_played_notes",
 ]
 
 _LEAST_KNOWN = 0.5  # share of the aligned ids that must be in the score
 
 
-def read_performance(filename: str | os.PathLike[str], notes: ScoreNoteArray) -> PerformedArray:
+def read_played_notes(filename: str | os.PathLike[str], notes: ScoreNoteArray) -> PerformedArray:
     """Read a performance from a MIDI file (by its ending) or a match file, as the two functions below do."""
     is_midi = os.fspath(filename).lower().endswith((".mid", ".midi"))
-    return (performance_from_midi if is_midi else performance_from_match)(filename, notes)
+    return (played_notes_from_midi if is_midi else played_notes_from_match)(filename, notes)
 
 
-def performance_from_match(filename: str | os.PathLike[str], notes: ScoreNoteArray) -> PerformedArray:
+def played_notes_from_match(filename: str | os.PathLike[str], notes: ScoreNoteArray) -> PerformedArray:
     """Read who played what when from a match file.
 
     Parameters
@@ -52,13 +52,13 @@ def performance_from_match(filename: str | os.PathLike[str], notes: ScoreNoteArr
         performance, alignment = pt.load_match(os.fspath(filename), quiet=True)
     except Exception as error:  # partitura raises all kinds of errors on a broken file
         raise InputError(f"cannot read the match file {filename}: {type(error).__name__} {error}") from error
-    return performance_from_alignment(performance, alignment, notes)
+    return played_notes_from_alignment(performance, alignment, notes)
 
 
-def performance_from_midi(filename: str | os.PathLike[str], notes: ScoreNoteArray) -> PerformedArray:
+def played_notes_from_midi(filename: str | os.PathLike[str], notes: ScoreNoteArray) -> PerformedArray:
     """Read a performance from a MIDI file, and find its score notes with parangonar.
 
-    Parameters and result as in `performance_from_match`; repeats must be unfolded as they were played.
+    Parameters and result as in `played_notes_from_match`; repeats must be unfolded as they were played.
     """
     try:
         from parangonar import DualDTWNoteMatcher
@@ -88,10 +88,10 @@ def performance_from_midi(filename: str | os.PathLike[str], notes: ScoreNoteArra
         score[name] = notes[name]
     score["is_grace"] = notes["grace"] > 0
     alignment = DualDTWNoteMatcher()(score, performance.note_array())
-    return performance_from_alignment(performance, alignment, notes)
+    return played_notes_from_alignment(performance, alignment, notes)
 
 
-def performance_from_alignment(
+def played_notes_from_alignment(
     performance: Performance, alignment: Iterable[Mapping[str, Any]], notes: ScoreNoteArray
 ) -> PerformedArray:
     """Give the notes of a performance the ids of the score notes they are matched with.

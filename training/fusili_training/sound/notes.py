@@ -3,7 +3,7 @@
 Conventions
 -----------
 Score time is in quarter notes as partitura counts them (0 is the first downbeat, a pickup is negative).
-Performed time is in seconds; 0 is where the tempo map starts, and notes may come before it (a grace note
+Performed time is in seconds; 0 is where the written tempo starts, and notes may come before it (a grace note
 before the first beat). Parts are counted from 0 in score order.
 """
 

@@ -18,19 +18,15 @@ import numpy.typing as npt
 
 from fusili_mir.arrays import Float64, Int64
 from fusili_mir.errors import InputError, OutputError
+from fusili_training.pitches import LOWEST_PITCH, N_PITCHES
 
 __all__ = [
-    "HIGHEST_PITCH",
-    "LOWEST_PITCH",
-    "N_PITCHES",
     "SoundBank",
     "load_soundbank",
     "save_soundbank",
     "start_at_attack",
 ]
 
-LOWEST_PITCH, HIGHEST_PITCH = 21, 108  # the keys of a piano
-N_PITCHES = HIGHEST_PITCH - LOWEST_PITCH + 1
 
 _FORMAT = "fusili-mir sound bank 1"
 _META, _SAMPLES = "bank.json", "samples.npy"

@@ -24,9 +24,9 @@ from fusili_mir.arrays import Float64, Int32
 from fusili_mir.errors import InputError
 from fusili_mir.scores.score_file import ScoreFile
 from fusili_mir.scores.unfolding import unfold_score
+from fusili_training.pitches import HIGHEST_PITCH, LOWEST_PITCH
 from fusili_training.sound.notes import ScoreNoteArray, read_score_notes
-from fusili_training.sound.soundbank import HIGHEST_PITCH, LOWEST_PITCH
-from fusili_training.sound.tempo import TempoMap, read_tempo_map
+from fusili_training.sound.tempo import WrittenTempo, read_written_tempo
 
 __all__ = ["HEAD_DTYPE", "SoundingScore", "read_sounding_score"]
 
@@ -52,7 +52,7 @@ class SoundingScore:
     ----------
     notes : np.ndarray of `SCORE_NOTE_DTYPE`
         The notes that sound, within the range of the sound banks; `part` counts `part_ids`.
-    tempo : TempoMap
+    tempo : WrittenTempo
     heads : np.ndarray of `HEAD_DTYPE`
     measure_quarters : np.ndarray [shape=(n_measures + 1,)]
         Where each measure begins, and where the last one ends.
@@ -61,7 +61,7 @@ class SoundingScore:
     """
 
     notes: ScoreNoteArray
-    tempo: TempoMap
+    tempo: WrittenTempo
     heads: npt.NDArray[np.void]
     measure_quarters: Float64
     part_ids: tuple[str, ...]
@@ -109,7 +109,7 @@ def _read(score_file: ScoreFile, score: ps.Score) -> SoundingScore:
         )
     return SoundingScore(
         notes=notes,
-        tempo=read_tempo_map(score),
+        tempo=read_written_tempo(score),
         heads=_heads(score, notes, marks.hidden),
         measure_quarters=measure_quarters,
         part_ids=tuple(str(part.id) for part in score.parts),

@@ -8,8 +8,9 @@ import numpy as np
 
 from fusili_mir.arrays import Float32
 from fusili_mir.errors import InputError
+from fusili_training.pitches import HIGHEST_PITCH, LOWEST_PITCH
 from fusili_training.sound.notes import PerformedArray
-from fusili_training.sound.soundbank import HIGHEST_PITCH, LOWEST_PITCH, SoundBank
+from fusili_training.sound.soundbank import SoundBank
 
 __all__ = ["synthesise"]
 

@@ -17,7 +17,7 @@ from partitura.utils.music import to_quarter_tempo
 from fusili_mir.arrays import Float64
 from fusili_mir.errors import InputError
 
-__all__ = ["DEFAULT_QPM", "TempoMap", "read_tempo_map"]
+__all__ = ["DEFAULT_QPM", "WrittenTempo", "read_written_tempo"]
 
 DEFAULT_QPM = 120.0
 _PLAUSIBLE_QPM = (10.0, 400.0)  # anything else in a file is a slip or a playback trick
@@ -50,7 +50,7 @@ _WORD_QPM = {
 
 
 @dataclass(frozen=True)
-class TempoMap:
+class WrittenTempo:
     """A tempo that stays the same from mark to mark.
 
     Parameters
@@ -84,9 +84,9 @@ class TempoMap:
         return np.asarray(start_sec[mark] + (place - start[mark]) * spq[mark])
 
 
-def read_tempo_map(
+def read_written_tempo(
     score_data: ps.Score | ps.Part | list[ps.Part], default_qpm: float = DEFAULT_QPM
-) -> TempoMap:
+) -> WrittenTempo:
     """Read the tempo marks of all parts; where two stand at one place the upper part's counts.
 
     Parameters
@@ -97,13 +97,13 @@ def read_tempo_map(
 
     Returns
     -------
-    TempoMap
+    WrittenTempo
         It starts at the first point of the score, so a pickup's first note is at second 0.
     """
     parts = [score_data] if isinstance(score_data, ps.Part) else list(score_data)
     parts = [part for part in parts if part.first_point is not None]
     if not parts:
-        return TempoMap((0.0,), (default_qpm,))
+        return WrittenTempo((0.0,), (default_qpm,))
     start = min(float(part.quarter_map(part.first_point.t)) for part in parts)
     marks: dict[float, float] = {}
     for part in parts:
@@ -114,7 +114,7 @@ def read_tempo_map(
     if start not in marks:
         marks[start] = _opening_qpm(parts) or (marks[min(marks)] if marks else default_qpm)
     places = sorted(marks)
-    return TempoMap(tuple(places), tuple(marks[place] for place in places))
+    return WrittenTempo(tuple(places), tuple(marks[place] for place in places))
 
 
 def _opening_qpm(parts: list[ps.Part]) -> float | None:

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from fusili_mir.scores.score_file import read_score_file
-from fusili_training.rendering.clips import Rendition
+from fusili_training.rendering.rendition import Rendition
 from fusili_training.rendering.segment_spans import Span
 from fusili_training.sound.expression import Expression, perform
 from fusili_training.sound.score_clock import read_score_clock
@@ -47,14 +47,14 @@ def _rendition(
 
 def test_a_clip_goes_from_the_first_measure_to_the_end_of_the_last_with_its_leads(tmp_path: Path) -> None:
     rendition = _rendition(example_scores.melody(4), tmp_path)  # 2 quarters a measure, 0.5 s each
-    clip = rendition.clip_of(Span(1, 2), lead_in_sec=0.2, lead_out_sec=0.3)
+    clip = rendition.clip_times(Span(1, 2), lead_in_sec=0.2, lead_out_sec=0.3)
     assert clip.start_sec == pytest.approx(0.8)
     assert clip.duration_sec == pytest.approx(2.5)
 
 
 def test_notes_from_before_ring_into_a_clip_and_notes_from_after_are_silent(tmp_path: Path) -> None:
     rendition = _rendition(example_scores.melody(3), tmp_path)
-    clip = rendition.clip_of(Span(1, 1), 0.2, 0.4)
+    clip = rendition.clip_times(Span(1, 1), 0.2, 0.4)
     loud = np.abs(rendition.sound_of(Span(1, 1), clip)) > 0.01
     assert loud[:200].all()  # the last note of the measure before
     assert loud[200:1190].all()

@@ -20,14 +20,14 @@ from fusili_training.sound.soundbank import SoundBank
 from fusili_training.sound.sounding_score import SoundingScore
 from fusili_training.sound.synthesis import synthesise
 
-__all__ = ["Clip", "HeadTimes", "Rendition"]
+__all__ = ["ClipTimes", "HeadTimes", "Rendition"]
 
 
 _LONGEST_RING_SEC = 3.0  # after its release a note is not heard for longer
 
 
 @dataclass(frozen=True)
-class Clip:
+class ClipTimes:
     """A stretch of a performance, in its seconds."""
 
     start_sec: float
@@ -62,15 +62,15 @@ class Rendition:
     clock: ScoreClock
     banks: Mapping[int, SoundBank]
 
-    def clip_of(self, span: Span, lead_in_sec: float, lead_out_sec: float) -> Clip:
+    def clip_times(self, span: Span, lead_in_sec: float, lead_out_sec: float) -> ClipTimes:
         """Return the stretch in which a span of measures is played."""
         own = self._onsets_within(span)
         borders_sec = self.clock.seconds(self._borders(span))
         start_sec = min([float(borders_sec[0]), *self.performed["onset_sec"][own].tolist()])
         end_sec = max([float(borders_sec[1]), *self.performed["onset_sec"][own].tolist()])
-        return Clip(start_sec - lead_in_sec, end_sec - start_sec + lead_in_sec + lead_out_sec)
+        return ClipTimes(start_sec - lead_in_sec, end_sec - start_sec + lead_in_sec + lead_out_sec)
 
-    def sound_of(self, span: Span, clip: Clip) -> Float32:
+    def sound_of(self, span: Span, clip: ClipTimes) -> Float32:
         """Return the samples of a clip, (samples,)."""
         before = self.score.notes["onset_quarter"] < self._borders(span)[1]
         lasting = np.maximum(self.performed["duration_sec"], self.performed["sounding_sec"])
