@@ -1,11 +1,10 @@
-"""Bring score images and recordings together: which spot on which page sounds at which second.
+"""Align score images with recordings: which spot on which page sounds at which second.
 
     import fusili_mir as fm
     performance, alignment, score = fm.align_score("piece.musicxml", "recording.wav")  # partitura's types
     frames = fm.align_pages(fm.load_pages("scan.pdf"), "recording.wav")  # images alone
 
-The public names are stated in `__init__.pyi`. Each is loaded when it is first used, so that importing the package
-costs nothing.
+The public names are listed in `__init__.pyi`. Each is loaded on first use, so importing the package is cheap.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Names for the kinds of arrays that pass between functions."""
+"""Type aliases for the arrays that functions exchange."""
 
 from __future__ import annotations
 
@@ -19,4 +19,4 @@ Table: TypeAlias = npt.NDArray[np.void]
 """A structured array: rows with named fields."""
 
 GreyImage: TypeAlias = npt.NDArray[np.uint8]
-"""A page: uint8 [shape=(height, width)], 0 is ink and 255 is paper."""
+"""A page image: uint8 [shape=(height, width)], 0 is ink and 255 is paper."""

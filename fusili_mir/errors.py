@@ -1,7 +1,7 @@
 """The errors that fusili-mir raises on purpose.
 
-Every message is one line: what was found, what was expected, and the way out. The command line prints it
-and leaves with exit code 1; anything that is not a `FusiliError` is a defect of ours.
+Every message is one line: what was found, what was expected, and what to do. The command line prints it and
+exits with code 1; any exception that is not a `FusiliError` is a bug.
 """
 
 __all__ = ["FusiliError", "InputError", "MissingExtraError", "OutputError"]
@@ -12,12 +12,12 @@ class FusiliError(Exception):
 
 
 class InputError(FusiliError, ValueError):
-    """A value or a file that cannot be worked with."""
+    """A value or a file that cannot be used."""
 
 
 class MissingExtraError(FusiliError, ImportError):
-    """An optional dependency that a call needs and this installation lacks."""
+    """An optional dependency that is needed but not installed."""
 
 
 class OutputError(FusiliError, OSError):
-    """A result that cannot be written where it was asked for."""
+    """A result that cannot be written to the requested place."""

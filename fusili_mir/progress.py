@@ -1,4 +1,4 @@
-"""Progress bars, for people at a terminal only."""
+"""Progress bars, shown only on a terminal."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 
 def progress_bar(items: Sequence[T], label: str, shown: bool = True) -> Iterator[T]:
-    """Yield the items, with a bar on standard error if `shown` and that is a terminal."""
+    """Yield the items, with a progress bar on standard error if `shown` is true and it is a terminal."""
     if not (shown and sys.stderr.isatty()):
         yield from items
         return

@@ -1,4 +1,4 @@
-"""Writing results so that nothing half-written ever stands under its final name."""
+"""Writing results so that no half-written file ever has its final name."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ __all__ = ["check_output_folder", "interrupts_held", "staged_folder"]
 
 
 def check_output_folder(out: str | Path, force: bool = False) -> None:
-    """Refuse a place that `staged_folder` would refuse: call it before long work."""
+    """Raise the error that `staged_folder` would raise; call this before long work."""
     out = Path(out)
     try:
         if out.exists() and not out.is_dir():
-            raise OutputError(f"{out}: a file stands there, expected a folder or a new name")
+            raise OutputError(f"{out}: is a file, expected a folder or a new name")
         if not force and out.is_dir() and any(out.iterdir()):
             raise OutputError(
                 f"{out}: the folder is not empty; choose another one, or add --force to replace files"
@@ -39,20 +39,20 @@ def check_output_folder(out: str | Path, force: bool = False) -> None:
 
 @contextmanager
 def staged_folder(out: str | Path, force: bool = False) -> Iterator[Path]:
-    """Give a folder to write into, and move its files to `out` when all is done.
+    """Provide a temporary folder to write into, and move its files to `out` at the end.
 
     Parameters
     ----------
     out : str or Path
-        Where the files shall stand in the end; made if it does not exist.
+        Final folder of the files; created if it does not exist.
     force : bool
-        Whether files may be added to, and replaced in, a folder that already holds some.
+        Whether files may be added to, and replaced in, a folder that is not empty.
 
     Yields
     ------
     Path
-        An empty folder in `out`, or beside it where there is none yet: on the same disk in any case. It is gone
-        after an error, and `out` is as it was.
+        An empty folder inside `out`, or beside it if `out` does not exist yet, hence on the same disk. After an
+        error it is removed and `out` is unchanged.
     """
     check_output_folder(out, force)
     out = Path(out)
@@ -75,8 +75,8 @@ def staged_folder(out: str | Path, force: bool = False) -> Iterator[Path]:
 
 @contextmanager
 def interrupts_held() -> Iterator[None]:
-    """Let Ctrl-C wait until all files stand under their final names: a moment."""
-    if threading.current_thread() is not threading.main_thread():  # the only one that Ctrl-C reaches
+    """Delay Ctrl-C for the moment in which files get their final names."""
+    if threading.current_thread() is not threading.main_thread():  # only the main thread receives Ctrl-C
         yield
         return
     pressed: list[int] = []
@@ -93,7 +93,7 @@ def _move_files(stage: Path, out: Path) -> None:
     files = sorted(stage.iterdir())
     for file in files:
         if (out / file.name).is_dir():
-            raise OutputError(f"{out / file.name}: a folder stands there, expected a file or nothing")
+            raise OutputError(f"{out / file.name}: is a folder, expected a file or nothing")
     out.mkdir(exist_ok=True)
     for file in files:
         file.replace(out / file.name)

@@ -98,7 +98,7 @@ def test_an_empty_grid_is_refused(wrong: tuple[int, int, float, float]) -> None:
 
 
 def test_a_frame_grid_without_frames_is_refused() -> None:
-    with pytest.raises(InputError, match="expected at least one, with a length"):
+    with pytest.raises(InputError, match="expected at least one, of positive length"):
         FrameGrid(0, 1)
-    with pytest.raises(InputError, match="expected at least one, with a length"):
+    with pytest.raises(InputError, match="expected at least one, of positive length"):
         FrameGrid(1, float("nan"))

@@ -65,7 +65,10 @@ def test_a_folder_that_is_not_empty_needs_force(tmp_path: Path) -> None:
 
 def test_a_file_in_the_way_is_named(tmp_path: Path) -> None:
     (tmp_path / "out").write_text("")
-    with pytest.raises(OutputError, match="a file stands there"), staged_folder(tmp_path / "out", force=True):
+    with (
+        pytest.raises(OutputError, match="out: is a file"),
+        staged_folder(tmp_path / "out", force=True),
+    ):
         pass
 
 
@@ -181,7 +184,7 @@ def test_a_folder_under_the_name_of_a_file_is_refused_before_any_file_is_replace
             for name in ("a.txt", "b.txt"):
                 (folder / name).write_text("new")
 
-    with pytest.raises(OutputError, match=r"b\.txt: a folder stands there"):
+    with pytest.raises(OutputError, match=r"b\.txt: is a folder, expected a file"):
         write()
     assert (out / "a.txt").read_text() == "old"
     assert names(out) == ["a.txt", "b.txt"]
