@@ -1,7 +1,7 @@
-"""One part out of many: what partitura's alignment files and time maps expect of a score.
+"""Merging the parts of a score into one, as partitura's alignment files and time maps expect.
 
-`partitura.save_match` writes the first part of a score only, and `Score.note_array` changes the ids of notes when
-there are several. Here all parts become one; every note keeps its id.
+`partitura.save_match` writes only the first part of a score, and `Score.note_array` changes note ids if there are
+several. Here all parts become one, and every note keeps its id.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import partitura as pt
 
 __all__ = ["merge_score"]
 
-# What a score has once, not once in each part.
+# Elements that a score has once, not once per part.
 _SHARED = (
     pt.score.Measure,
     pt.score.TimeSignature,
@@ -40,13 +40,13 @@ def merge_score(score: pt.score.Score) -> pt.score.Score:
     Parameters
     ----------
     score : partitura.score.Score
-        Its note ids must be unique over all parts; it is left unchanged.
+        The score; its note ids must be unique across all parts. It is left unchanged.
 
     Returns
     -------
     partitura.score.Score
-        Of one part, with staves and voices counted on from part to part. A score of one part is given back as
-        it is.
+        The score with one part, whose staves and voices are numbered on from part to part. A score of one part
+        is returned as it is.
     """
     if len(score.parts) == 1:
         return score
@@ -81,7 +81,7 @@ def merge_score(score: pt.score.Score) -> pt.score.Score:
 
 
 def _point_to_copies(copied: Any, copies: dict[Any, Any]) -> None:
-    """Let a copy refer to copies, and let go what is not in the part, such as a slur that unfolding cut."""
+    """Point references to copies, and drop those that leave the part, such as a slur cut by unfolding."""
     for name in getattr(copied, "_ref_attrs", ()):
         old = getattr(copied, name)
         new = [copies[one] for one in old if one in copies] if isinstance(old, list) else copies.get(old)
@@ -89,7 +89,7 @@ def _point_to_copies(copied: Any, copies: dict[Any, Any]) -> None:
 
 
 def _rescaling(part: pt.score.Part, divisions: int) -> Callable[[int], int]:
-    """Map the times of a part to the divisions of the merged one."""
+    """Return the map from times of a part to times of the merged part."""
     quarter_map = part.quarter_map
     first = float(quarter_map(part.first_point.t))
     return lambda time: round((float(quarter_map(time)) - first) * divisions)

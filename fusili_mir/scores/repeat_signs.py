@@ -1,7 +1,7 @@
-"""Repeat signs that stand in one part and hold for all.
+"""Repeat signs that are written in one part and apply to all.
 
-Programs often write endings, segno, coda and the like into the first part alone. Parts that are unfolded one by
-one would then go different ways.
+Programs often write endings, segno, coda and the like into the first part only. Parts unfolded one by one would
+then take different paths.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _SIGNS = (ps.Repeat, ps.Ending, ps.Segno, ps.DalSegno, ps.Coda, ps.ToCoda, ps.Da
 
 
 def share_repeat_signs(score: ps.Score) -> None:
-    """Give the parts that have no sign of a kind those of the first part that has some, in place."""
+    """Copy the signs of each kind, in place, from the first part that has any to the parts that have none."""
     for kind in _SIGNS:
         source = next((part for part in score.parts if any(part.iter_all(kind))), None)
         if source is None:

@@ -1,8 +1,8 @@
-"""Reading symbolic score files from strangers, and giving every note in them an id.
+"""Reading untrusted symbolic score files, and giving every note an id.
 
-MusicXML (plain, or compressed as MXL) and MEI are read into a tree. Notes keep the ids that the file brings,
-when these are unique and safe; the others get new ones. The file itself is never changed: partitura and
-Verovio both read the copy that `ScoreFile.to_bytes` gives, and so agree on which note is which.
+MusicXML (plain, or compressed as MXL) and MEI are read into a tree. Notes keep the ids of the file if these are
+unique and safe; the others get new ones. The file itself is never changed: partitura and Verovio both read the
+copy that `ScoreFile.to_bytes` returns, and so agree on which note is which.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from fusili_mir.errors import InputError
 __all__ = ["MAX_SCORE_BYTES", "ScoreFile", "is_safe_id", "is_score_file", "read_score_file"]
 
 MAX_SCORE_BYTES = 64 * 2**20
-"""Largest score that is read, uncompressed. The longest operas in MusicXML stay under it."""
+"""Size limit of a score, uncompressed. The longest operas in MusicXML stay below it."""
 
 _MEI = "{http://www.music-encoding.org/ns/mei}"
 _XML_ID = "{http://www.w3.org/XML/1998/namespace}id"
@@ -32,20 +32,24 @@ _CONTAINER = "META-INF/container.xml"
 _ID_ERRORS = {
     "DTD_ID_REDEFINED",
     "DTD_XMLID_VALUE",
-}  # xml:ids that are doubled or no names: they get new ones
+}  # duplicate or malformed xml:ids: they are replaced
 
-# Commas break .match files, '#' breaks Parangonada's CSV, which also cuts ids off after 20 characters: 16
-# leave room for the '-2' of a repeated note. The first character is what XML asks of an id.
+# Commas break .match files, '#' breaks Parangonada's CSV, which also truncates ids to 20 characters: 16 leave
+# room for the '-2' of a repeated note. XML restricts the first character.
 _SAFE_ID = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,15}")
 
 
 def is_safe_id(note_id: str) -> bool:
-    """Say whether an id survives XML, `.match` files and Parangonada's CSV unchanged."""
+    """Return whether an id survives XML, `.match` files and Parangonada's CSV unchanged.
+
+    >>> [is_safe_id(note_id) for note_id in ("n12", "12", "n1,2")]
+    [True, False, False]
+    """
     return _SAFE_ID.fullmatch(note_id) is not None
 
 
 def is_score_file(filename: str | Path) -> bool:
-    """Say whether a file looks like a symbolic score (XML, or a zip archive) rather than like an image."""
+    """Return whether a file looks like a symbolic score (XML or a zip archive) rather than an image."""
     try:
         with Path(filename).open("rb") as file:
             start = file.read(64)
@@ -57,16 +61,16 @@ def is_score_file(filename: str | Path) -> bool:
 
 @dataclass(frozen=True)
 class ScoreFile:
-    """A symbolic score in which every note has an id of its own.
+    """A symbolic score in which every note has a unique id.
 
     Attributes
     ----------
     filename : str
-        Where it was read from; for messages.
+        Name of the file it was read from, for messages.
     kind : "musicxml" or "mei"
-        What the tree is.
+        Format of the tree.
     root : lxml element
-        ``score-partwise`` or ``mei``.
+        Root of the tree: ``score-partwise`` or ``mei``.
     """
 
     filename: str
@@ -74,30 +78,30 @@ class ScoreFile:
     root: etree._Element
 
     def to_bytes(self) -> bytes:
-        """Return the whole score as UTF-8 XML, without a document type."""
+        """Return the whole score as UTF-8 XML, without a document type declaration."""
         return etree.tostring(self.root, encoding="UTF-8", xml_declaration=True)
 
     def notes(self) -> Iterator[etree._Element]:
-        """Yield the note elements, in the order of the file; rests are left out."""
+        """Yield the note elements in the order of the file, without rests."""
         return _notes(self.root, self.kind)
 
     @property
     def id_attribute(self) -> str:
-        """The name of the attribute that holds an element's id."""
+        """Name of the attribute that holds the id of an element."""
         return _id_attribute(self.kind)
 
     def measure_ids(self) -> list[str]:
-        """Return the id of each measure of the score, in order (of the first part, in MusicXML)."""
+        """Return the ids of the measures of the score (in MusicXML, of its first part), in order."""
         return [str(measure.get(self.id_attribute)) for measure in _measures(self.root, self.kind)]
 
     def measure_numbers(self) -> list[str]:
-        """Return what the score calls each of its measures: "0" or "X1" for a pick-up, for instance."""
+        """Return the numbers of the measures as the score gives them: a pick-up may be "0" or "X1"."""
         name = "number" if self.kind == "musicxml" else "n"
         return [measure.get(name, "") for measure in _measures(self.root, self.kind)]
 
 
 def read_score_file(filename: str | Path) -> ScoreFile:
-    """Read a MusicXML, MXL or MEI file; what it is is decided by its content, not by its name.
+    """Read a MusicXML, MXL or MEI file, recognised by its content and not by its name.
 
     Parameters
     ----------
@@ -111,7 +115,7 @@ def read_score_file(filename: str | Path) -> ScoreFile:
     Raises
     ------
     InputError
-        If the file is missing, too large, not such a score, or holds no notes.
+        If the file is missing, too large, not a score, or has no notes with a pitch.
     """
     filename = Path(filename)
     root = _parse(_read_xml(filename), filename)
@@ -137,7 +141,7 @@ def read_score_file(filename: str | Path) -> ScoreFile:
 
 
 def _read_xml(filename: Path) -> bytes:
-    """Return the bytes of the XML document, out of its MXL archive if it lies in one."""
+    """Return the bytes of the XML document, unpacked if it is in an MXL archive."""
     try:
         with filename.open("rb") as file:
             data = file.read(MAX_SCORE_BYTES + 1)
@@ -151,7 +155,7 @@ def _read_xml(filename: Path) -> bytes:
 
 
 def _read_mxl(data: bytes, filename: Path) -> bytes:
-    """Return the score inside an MXL archive; its container says under which name."""
+    """Return the score inside an MXL archive; the archive's container file names it."""
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             names = archive.namelist()
@@ -173,7 +177,7 @@ def _read_mxl(data: bytes, filename: Path) -> bytes:
 
 
 def _read_member(archive: zipfile.ZipFile, name: str, filename: Path) -> bytes:
-    """Read one member of an archive, whatever size its header claims."""
+    """Read one member of an archive up to the size limit, whatever size its header claims."""
     with archive.open(name) as member:
         data = member.read(MAX_SCORE_BYTES + 1)
     if len(data) > MAX_SCORE_BYTES:
@@ -182,7 +186,7 @@ def _read_member(archive: zipfile.ZipFile, name: str, filename: Path) -> bytes:
 
 
 def _parse(data: bytes, filename: Path) -> etree._Element:
-    """Parse XML that may be hostile: no entities, no network, no document type."""
+    """Parse untrusted XML: no entities, no network, no DTD."""
     parser = _parser(recover=False)
     try:
         root = etree.fromstring(data, parser)
@@ -210,7 +214,7 @@ def _parser(recover: bool) -> etree.XMLParser[etree._Element]:
 
 
 def _partwise(timewise: etree._Element) -> etree._Element:
-    """Turn measures of parts into parts of measures."""
+    """Turn a time-wise score (measures of parts) into a part-wise one (parts of measures)."""
     partwise = etree.Element("score-partwise", timewise.attrib)
     parts: dict[str, etree._Element] = {}
     for child in timewise:
@@ -228,7 +232,7 @@ def _partwise(timewise: etree._Element) -> etree._Element:
 
 
 def _drop_signs_as_fingerings(root: etree._Element) -> None:
-    """Leave out fingerings without a number, on which partitura stumbles: some editors draw signs with them."""
+    """Remove fingerings without a number, which partitura cannot read: some editors draw signs with them."""
     for fingering in list(root.iter("fingering")):
         technical = fingering.getparent()
         if technical is not None and not any(c.isdigit() for c in fingering.text or ""):
@@ -236,7 +240,7 @@ def _drop_signs_as_fingerings(root: etree._Element) -> None:
 
 
 def _drop_repeat_counts(root: etree._Element) -> None:
-    """Leave out how often a repeat is played: nothing depends on it, and Verovio loses itself in large ones."""
+    """Remove the play counts of repeats: nothing depends on them, and large ones make Verovio hang."""
     for repeat in root.iter("repeat"):
         repeat.attrib.pop("times", None)
 
@@ -252,7 +256,7 @@ def _notes(root: etree._Element, kind: str) -> Iterator[etree._Element]:
 
 
 def _has_pitch(note: etree._Element) -> bool:
-    """Say whether a note has a pitch: percussion often has none."""
+    """Return whether a note has a pitch: percussion often has none."""
     return note.get("pname") is not None or note.find("pitch") is not None
 
 
@@ -263,7 +267,7 @@ def _measures(root: etree._Element, kind: str) -> list[etree._Element]:
 
 
 def _assign_ids(root: etree._Element, kind: str) -> None:
-    """Give each note and measure an id that nothing else in the file has."""
+    """Give each note and measure an id that is unique in the file."""
     attribute = _id_attribute(kind)
     taken = Counter(str(e.get(attribute)) for e in root.iter(etree.Element) if e.get(attribute) is not None)
     renamed: dict[str, str] = {}
@@ -285,7 +289,7 @@ def _assign_ids(root: etree._Element, kind: str) -> None:
 
 
 def _follow_renaming(root: etree._Element, renamed: dict[str, str]) -> None:
-    """Let MEI's references ("#id", several with spaces between) point to the new names."""
+    """Update MEI's references ("#id", several separated by spaces) to the new ids."""
     for element in root.iter(etree.Element):
         for name, value in element.attrib.items():
             if "#" in value:

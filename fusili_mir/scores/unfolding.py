@@ -1,7 +1,7 @@
 """Unfolding the repeats of a score without losing track of which note head is played.
 
-partitura names the notes of an unfolded part ``n12-1``, ``n12-2``, and so on; here each keeps, beside that name,
-the id of the head that is printed. Names are never taken apart.
+partitura names the notes of an unfolded part ``n12-1``, ``n12-2``, and so on. Here each note also keeps the ids
+of its printed heads, so these names are never parsed.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ __all__ = ["SoundingNote", "Unfold", "UnfoldedScore", "count_unfoldings", "unfol
 
 NamedUnfold: TypeAlias = Literal["none", "maximal", "minimal"]
 Unfold: TypeAlias = NamedUnfold | int
-"""A way to play the repeats: by name, or one of those that `count_unfoldings` counts, from 0."""
+"""A way to play the repeats: a name, or a number from 0 to `count_unfoldings` - 1."""
 
-_MAX_REPEATS = 3  # the ways to take or leave repeats double with each
+_MAX_REPEATS = 3  # the number of unfoldings doubles with each repeat
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class SoundingNote:
     id : str
         Its id in the (unfolded) score.
     notated_ids : tuple of str
-        The heads that print it: several when it is tied.
+        Ids of its printed heads: several if it is tied.
     """
 
     id: str
@@ -45,12 +45,12 @@ class SoundingNote:
 
 @dataclass(frozen=True)
 class UnfoldedScore:
-    """A score in the order in which it is played, and what is printed of it.
+    """A score in playing order, with the printed heads of its notes.
 
     Attributes
     ----------
     score : partitura.score.Score
-        Its note ids are unique.
+        The unfolded score; its note ids are unique.
     notes : tuple of SoundingNote
         All notes, part by part.
     """
@@ -65,11 +65,11 @@ def unfold_score(score: pt.score.Score, unfold: Unfold = "maximal") -> UnfoldedS
     Parameters
     ----------
     score : partitura.score.Score
-        As notated; it is left unchanged. Its note ids must be unique.
+        The score as notated; it is left unchanged. Its note ids must be unique.
     unfold : "maximal", "minimal", "none" or int
-        Play every repeat (but none again after a da capo or dal segno), play none and take the last of
-        alternative endings, or keep the score as it is notated; or take some repeats and leave others, in one
-        of the ways that `count_unfoldings` counts.
+        "maximal" plays every repeat (but none again after a da capo or dal segno), "minimal" plays none and takes
+        the last of alternative endings, and "none" keeps the score as notated. A number from 0 to
+        `count_unfoldings` - 1 takes some repeats and skips others.
 
     Returns
     -------
@@ -95,9 +95,9 @@ def unfold_score(score: pt.score.Score, unfold: Unfold = "maximal") -> UnfoldedS
 
 
 def count_unfoldings(score: pt.score.Score) -> int:
-    """Return in how many ways the repeats of a score can be taken or left.
+    """Return the number of ways to take or skip the repeats of a score.
 
-    The answer is 0 for a score with more than a few repeats, and for one whose parts disagree about them.
+    It is 0 for a score with more than a few repeats, and for one whose parts disagree about them.
     """
     n_repeats = max((len(list(part.iter_all(pt.score.Repeat))) for part in score.parts), default=0)
     if n_repeats > _MAX_REPEATS:
@@ -107,7 +107,7 @@ def count_unfoldings(score: pt.score.Score) -> int:
 
 
 def _paths(part: pt.score.Part) -> list[pt.score.Path]:
-    """List partitura's ways through the sections of a part; sections after a da capo are not repeated."""
+    """List partitura's paths through the sections of a part, without repeats after a da capo."""
     with _contradictions_named(part):
         paths: list[pt.score.Path] = pt.score.get_paths(part, ignore_leap_info=False)
         return paths
@@ -119,10 +119,10 @@ def _contradictions_named(part: pt.score.Part) -> Iterator[None]:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             yield
-    except Exception as error:  # partitura raises whatever contradicting repeat signs lead to
+    except Exception as error:  # contradictory repeat signs make partitura raise errors of any kind
         raise InputError(
             f"part {part.id}: its repeats and endings contradict each other ({type(error).__name__}: {error}); "
-            "mend them, or take the score as notated (unfold none)"
+            "correct them, or use the score as notated (unfold none)"
         ) from error
 
 
@@ -141,7 +141,7 @@ def _unfold_part(part: pt.score.Part, unfold: Unfold) -> pt.score.Part:
 
 
 def _restore_ties(part: pt.score.Part, unfolded: pt.score.Part) -> None:
-    """Tie again what partitura cuts where a repeated section or an ending begins."""
+    """Restore the ties that partitura cuts at the start of a repeated section or an ending."""
     tied_to = {note.id: note.tie_next.id for note in part.notes if note.tie_next is not None}
     starting = {(note.id, note.start.t): note for note in unfolded.notes}
     for note in unfolded.notes:
@@ -151,8 +151,8 @@ def _restore_ties(part: pt.score.Part, unfolded: pt.score.Part) -> None:
 
 
 def _tied_heads(note: pt.score.Note) -> Iterator[pt.score.Note]:
-    """Yield a note and those that it is tied to, in order."""
-    seen: set[int] = set()  # a damaged file may tie in a circle
+    """Yield a note and the notes tied to it, in order."""
+    seen: set[int] = set()  # a damaged file may have a circle of ties
     while note is not None and id(note) not in seen:
         seen.add(id(note))
         yield note

@@ -46,7 +46,7 @@ def test_the_score_that_was_merged_is_left_unchanged() -> None:
 def test_parts_with_different_and_with_changing_divisions_are_brought_together() -> None:
     fine = [measure(note("C5") + note("D5"), 1, first=True), measure(note("E5") + note("F5"), 2)]
     coarse = [measure(note("C4") + note("D4"), 1, first=True), measure(note("E4") + note("F4"), 2)]
-    # from its second measure on, the lower part counts 4 divisions a quarter instead of 2
+    # from its second measure on, the lower part has 4 divisions per quarter instead of 2
     coarse[1] = coarse[1].replace(
         "<measure number='2'>", "<measure number='2'><attributes><divisions>4</divisions></attributes>"
     )

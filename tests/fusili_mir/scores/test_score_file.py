@@ -207,7 +207,7 @@ def test_safe_ids_are_what_xml_match_and_parangonada_take() -> None:
 
 
 @pytest.mark.parametrize("given", ["b", "two words", "a#b"])
-def test_mei_ids_that_are_doubled_or_no_names_are_replaced(tmp_path: Path, given: str) -> None:
+def test_duplicate_or_malformed_mei_ids_are_replaced(tmp_path: Path, given: str) -> None:
     music = (
         f'<measure n="1"><staff n="1"><layer n="1"><note xml:id="{given}" pname="c" oct="5" dur="4"/>'
         '<note xml:id="b" pname="c" oct="5" dur="4"/></layer></staff></measure>'
@@ -217,7 +217,7 @@ def test_mei_ids_that_are_doubled_or_no_names_are_replaced(tmp_path: Path, given
     assert all(map(is_safe_id, found))
 
 
-def test_how_often_a_repeat_is_played_is_left_out(tmp_path: Path) -> None:
+def test_the_play_count_of_a_repeat_is_left_out(tmp_path: Path) -> None:
     repeat = "<barline location='right'><repeat direction='backward' times='1000000'/></barline>"
     score_file = read(tmp_path, score([measure(note("C5") + repeat, first=True)]))
     (found,) = score_file.root.iter("repeat")
