@@ -1,8 +1,8 @@
 """Engraving a symbolic score with Verovio: pages as SVG, and where everything lies on them.
 
-Verovio gives the geometry only. Score time comes from partitura, which reads the same copy of the file.
+Verovio provides the geometry only. Score time comes from partitura, which reads the same copy of the file.
 
-Verovio measures a page in tenths of a millimetre and draws on it in tenths of those.
+Verovio measures a page in tenths of a millimetre and draws on it in hundredths.
 """
 
 from __future__ import annotations
@@ -31,29 +31,29 @@ _MM_PER_INCH = 25.4
 
 @dataclass(frozen=True)
 class EngravingOptions:
-    """How a symbolic score is put on pages.
+    """How a symbolic score is laid out on pages.
 
     Attributes
     ----------
     page_width_mm, page_height_mm, margin_mm : float
-        The paper, and the white frame around the music.
+        Size of the paper, and of the margin around the music.
     staff_height_mm : float
-        From the bottom to the top line of a staff, 3.6 to 9.6. Printed piano music has about 7.
+        Distance from the bottom to the top line of a staff, 3.6 to 9.6. Printed piano music has about 7.
     breaks : str
         Where systems and pages end: "auto" as they fit; "smart", "line" and "encoded" with the breaks of the
-        file; "none" for one endless system (the page grows to hold it).
+        file; "none" for one endless system (the page grows to fit it).
     font : str
-        The music font.
+        Music font.
     spacing_linear, spacing_nonlinear : float
-        How far apart notes stand: Verovio's horizontal spacing, 0 to 1.
+        Verovio's horizontal spacing of notes, 0 to 1.
     spacing_staff, spacing_system : int
-        Least distance between staves and between systems, in half staff spaces.
+        Minimum distance between staves and between systems, in half staff spaces.
     header, footer : bool
-        Whether title and composer, and the foot of the page, are printed.
+        Whether to print title and composer, and the page footer.
     staff_space_px : float, optional
-        Resolution: distance between two staff lines in pixels. 10 if neither this nor `dpi` is given.
+        Resolution as the distance between two staff lines in pixels; 10 if neither this nor `dpi` is given.
     dpi : float, optional
-        Resolution in pixels per inch, in place of `staff_space_px`.
+        Resolution in pixels per inch, instead of `staff_space_px`.
     """
 
     page_width_mm: float = 210.0
@@ -91,13 +91,17 @@ class EngravingOptions:
 
     @property
     def px_per_mm(self) -> float:
-        """Pixels of the page image in a millimetre of paper."""
+        """Pixels of the page image per millimetre of paper.
+
+        >>> EngravingOptions(dpi=254).px_per_mm
+        10.0
+        """
         if self.dpi is not None:
             return self.dpi / _MM_PER_INCH
         return (self.staff_space_px or 10.0) / (self.staff_height_mm / 4)
 
     def to_verovio(self) -> dict[str, Any]:
-        """Return the options in Verovio's names and units."""
+        """Return the options under Verovio's names and in its units."""
         margin = round(self.margin_mm * _UNITS_PER_MM)
         sides = ("Top", "Right", "Bottom", "Left")
         return {
@@ -131,9 +135,9 @@ class Engraving:
     Attributes
     ----------
     svgs : tuple of str
-        The pages. Width, height and all coordinates are page pixels.
+        The pages. Width, height and all coordinates are in page pixels.
     notes : np.ndarray of `NOTE_DTYPE`
-        One row a note head; `id` and `notated_id` are both the id of the head.
+        One row per note head; both `id` and `notated_id` are the id of the head.
     measures, systems, staves : np.ndarray of `MEASURE_DTYPE`, `SYSTEM_DTYPE`, `STAFF_DTYPE`
     """
 
@@ -150,13 +154,13 @@ def engrave(score_file: ScoreFile, options: EngravingOptions | None = None) -> E
     Parameters
     ----------
     score_file : ScoreFile
-        As `read_score_file` gives it.
+        The score, as returned by `read_score_file`.
     options : EngravingOptions, optional
 
     Returns
     -------
     Engraving
-        Pages and boxes, in page pixels.
+        The pages and boxes, in page pixels.
     """
     options = options or EngravingOptions()
     px_per_unit = options.px_per_mm / _DRAWING_UNITS_PER_MM
@@ -175,7 +179,7 @@ def engrave(score_file: ScoreFile, options: EngravingOptions | None = None) -> E
 
 
 def _svg_in_pixels(root: etree._Element, px_per_mm: float) -> str:
-    """Return Verovio's page with its nested coordinate systems replaced by one scale to pixels."""
+    """Return Verovio's page with a single scale to pixels in place of its nested coordinate systems."""
     width_mm, height_mm = (float(v) / _UNITS_PER_MM for v in root.get("viewBox", "").split()[2:])
     width_px, height_px = round(width_mm * px_per_mm), round(height_mm * px_per_mm)
     root.attrib.update(

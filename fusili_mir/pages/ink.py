@@ -1,4 +1,4 @@
-"""The ink of a page: what is darker than the paper around it, in any light."""
+"""The ink of a page: whatever is darker than the paper around it, in any lighting."""
 
 from __future__ import annotations
 
@@ -12,24 +12,28 @@ __all__ = ["ink_map", "reduce_page"]
 
 
 def reduce_page(image: GreyImage, factor: int) -> GreyImage:
-    """Average blocks of factor x factor pixels; x on the page is factor * x on the result, likewise y."""
+    """Average blocks of factor x factor pixels; x on the page is factor * x in the result, likewise y.
+
+    >>> reduce_page(np.array([[0, 100], [100, 200]], np.uint8), 2).tolist()
+    [[100]]
+    """
     if factor <= 1:
         return image
     return np.asarray(Image.fromarray(image).reduce(factor))
 
 
 def ink_map(image: GreyImage) -> Float32:
-    """Return the darkness of each pixel against the paper around it.
+    """Return the darkness of each pixel relative to the paper around it.
 
     Parameters
     ----------
     image : np.ndarray [shape=(height, width)]
-        The page, in any light.
+        The page, in any lighting.
 
     Returns
     -------
     np.ndarray [shape=(height, width)]
-        0 is paper and 1 is black; grain of the paper may fall below 0.
+        Ink: 0 is paper and 1 is black; grain of the paper may be below 0.
     """
     height, width = image.shape
     small = np.asarray(

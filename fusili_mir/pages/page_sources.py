@@ -1,7 +1,7 @@
 """Where page images come from: engraved pages, image files, pages of a PDF.
 
-A source knows how to make its page and makes it anew each time it is asked: a two-hundred-page PDF never lies
-in memory as two hundred images. Sizes are checked before anything is decoded.
+A source makes its page anew on every request, so a PDF of two hundred pages is never in memory as two hundred
+images. Sizes are checked before anything is decoded.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ __all__ = [
 
 _IMAGE_SUFFIXES = {".png", ".jpg", ".jpeg", ".tif", ".tiff", ".bmp", ".webp", ".pgm", ".ppm"}
 _POINTS_PER_INCH = 72
-_DARK = 64  # a page this dark, with some light on it, is a negative
-_MOST_INK = 0.3  # share of a page that ink covers at most
-_DAMAGED = (OSError, SyntaxError, EOFError, ValueError, TypeError)  # what Pillow raises on torn files
+_DARK = 64  # a page with a darker median is a negative, if some of it is light
+_MOST_INK = 0.3  # largest share of a page that ink covers
+_DAMAGED = (OSError, SyntaxError, EOFError, ValueError, TypeError)  # what Pillow raises for damaged files
 
 
 class PageSource(Protocol):
-    """Something that gives one page image."""
+    """A source of one page image."""
 
     def read(self) -> GreyImage:
         """Make the page: uint8 [shape=(height, width)], 0 is ink and 255 is paper."""
@@ -49,7 +49,7 @@ class PageSource(Protocol):
 
 @dataclass(frozen=True)
 class EngravedPage:
-    """A page engraved by us."""
+    """A page that we engraved."""
 
     svg: str
     rasteriser: Rasteriser = "auto"
@@ -61,13 +61,13 @@ class EngravedPage:
 
 @dataclass(frozen=True)
 class ImagePage:
-    """One image of an image file; only TIFF has several."""
+    """One image of an image file; only TIFF files have several."""
 
     filename: Path
     index: int = 0
 
     def read(self) -> GreyImage:
-        """Decode the image, turned as its camera says, transparent parts as paper."""
+        """Decode the image, rotated as its EXIF data say, with transparent parts as paper."""
         with _open_image(self.filename) as image, _pillow_silenced():
             try:
                 image.seek(self.index)
@@ -83,7 +83,7 @@ class ImagePage:
 
 @dataclass(frozen=True)
 class PdfPage:
-    """One page of a PDF, drawn at a resolution."""
+    """One page of a PDF, drawn at a given resolution."""
 
     filename: Path
     index: int
@@ -119,14 +119,14 @@ def find_page_sources(
     ----------
     filenames : str, Path or a sequence of them
         PNG, JPEG, TIFF (each of its images is a page), PDF, or folders of images. The images of a folder are
-        taken in the order of the numbers in their names; its subfolders are not looked into.
+        sorted by the numbers in their names; its subfolders are ignored.
     dpi : float
         Resolution at which PDF pages are drawn.
 
     Returns
     -------
     tuple of page sources
-        At least one.
+        The pages, at least one.
     """
     if not 20 <= dpi <= 1200:
         raise InputError(f"dpi is {dpi:g}, expected 20 to 1200")
@@ -139,7 +139,7 @@ def find_page_sources(
 
 
 def _files(path: Path) -> list[Path]:
-    """Return a file itself, or the images of a folder in order."""
+    """Return the file itself, or the images of a folder in reading order."""
     if not path.is_dir():
         return [path]
     folder = path.resolve()
@@ -147,7 +147,7 @@ def _files(path: Path) -> list[Path]:
         file
         for file in path.iterdir()
         if file.suffix.lower() in _IMAGE_SUFFIXES
-        and not file.name.startswith(".")  # leftovers of other systems
+        and not file.name.startswith(".")  # hidden files that other operating systems leave behind
         and file.is_file()
         and file.resolve().parent == folder
     ]
@@ -160,7 +160,11 @@ def _files(path: Path) -> list[Path]:
 
 
 def _reading_order(name: str) -> list[tuple[int, str]]:
-    """Sort page-2 before page-10."""
+    """Return a sort key that puts page-2 before page-10.
+
+    >>> sorted(["page-10.png", "page-2.png"], key=_reading_order)
+    ['page-2.png', 'page-10.png']
+    """
     return [(int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"([0-9]+)", name)]
 
 
@@ -186,7 +190,7 @@ def _pages(file: Path, dpi: float) -> Iterator[ImagePage | PdfPage]:
 
 @contextmanager
 def _pillow_silenced() -> Iterator[None]:
-    """Keep what Pillow says of large and torn images to ourselves: sizes are checked, errors are told."""
+    """Hide Pillow's warnings about large and damaged images: sizes are checked, errors are reported."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         yield
@@ -226,8 +230,8 @@ def _check_size(filename: Path, width_px: int, height_px: int) -> None:
 
 
 def _grey(image: Image.Image) -> GreyImage:
-    """Reduce any kind of image to grey on white paper."""
-    if image.mode.startswith(("I", "F")):  # 16 or 32 bits a pixel: Pillow would clip, not scale
+    """Convert any kind of image to grey ink on white paper."""
+    if image.mode.startswith(("I", "F")):  # 16 or 32 bits per pixel: Pillow would clip, not scale
         values = np.asarray(image, dtype=np.float64)
         white = 65535.0 if values.max(initial=0.0) > 255 else 255.0
         return _dark_on_light(np.clip(values * (255.0 / white), 0, 255).astype(np.uint8))
@@ -239,6 +243,6 @@ def _grey(image: Image.Image) -> GreyImage:
 
 
 def _dark_on_light(image: GreyImage) -> GreyImage:
-    """Turn white notes on black paper, as some screens and microfilms have them, into black on white."""
+    """Invert white notes on black paper, as on some screens and microfilms."""
     is_negative = np.median(image) < _DARK and 0 < (image > 128).mean() < _MOST_INK
     return np.invert(image) if is_negative else image

@@ -1,7 +1,7 @@
 """Pages of a score: their images, and what lies where on them.
 
-`render_pages` makes them from a symbolic score, with every note head known; `load_pages` from scans, photographs
-and PDFs, on which systems are found. Both give the same type, so that whatever comes after need not ask.
+`render_pages` engraves a symbolic score, so every note head is known; `load_pages` reads scans, photographs and
+PDFs and finds systems on them. Both return the same type, so later stages need not distinguish them.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _N_CACHED_PAGES = 2
 
 
 class PageImages(Sequence[GreyImage]):
-    """The images of some pages, each made when it is asked for; the last few are kept."""
+    """The images of some pages, each made on request; the last few are cached."""
 
     def __init__(self, sources: Sequence[PageSource]) -> None:
         self._sources = tuple(sources)
@@ -72,16 +72,16 @@ class Pages:
     Attributes
     ----------
     filename : str
-        Where the score came from.
+        Name of the file or folder of the score.
     images : PageImages
-        Grey page images, uint8 [shape=(height, width)], made when they are asked for.
+        Grey page images, uint8 [shape=(height, width)], made on request.
     systems, staves : np.ndarray of `SYSTEM_DTYPE`, `STAFF_DTYPE`
-        In reading order.
+        Boxes in reading order.
     measures, notes : np.ndarray of `MEASURE_DTYPE`, `NOTE_DTYPE`
-        Known for symbolic scores, empty for images. Notes stand in the order of the page; a head that sounds
-        several times has a row for each.
+        Boxes for symbolic scores, empty for images. Notes are in page order; a head that sounds several times
+        has one row per time.
     score : partitura.score.Score, optional
-        The symbolic score, unfolded as asked for; its ids are the `id` of the notes.
+        The symbolic score, unfolded as requested; its note ids are the `id` of the notes.
     skews : tuple of Skew
         Skew that was removed from each page of a scan; maps places to and from the original page.
     """
@@ -107,18 +107,18 @@ def render_pages(
     Parameters
     ----------
     filename : str, Path or ScoreFile
-        MusicXML, MXL or MEI.
+        The score: MusicXML, MXL or MEI.
     options : EngravingOptions, optional
         Paper, staff size, font, breaks and resolution.
     unfold : "none", "maximal" or "minimal"
-        How repeats are written out in `Pages.score` and in the notes' ids; the pages look the same.
+        How repeats are written out in `Pages.score` and in the note ids; the page images stay the same.
     rasteriser : "auto", "resvg" or "skia"
-        What draws the page images.
+        Library that draws the page images; "auto" is skia if it is installed.
 
     Returns
     -------
     Pages
-        With notes and measures.
+        The pages, with notes and measures.
     """
     score_file = filename if isinstance(filename, ScoreFile) else read_score_file(filename)
     engraving = engrave(score_file, options)
@@ -132,7 +132,8 @@ def render_pages(
     ]
     if not played:
         raise InputError(
-            f"{score_file.filename}: partitura found none of the engraved notes; is a part not listed?"
+            f"{score_file.filename}: partitura found none of the engraved notes; "
+            "is a part missing from the part list?"
         )
     played.sort(key=lambda id_and_row: id_and_row[1])
     notes = engraving.notes[[row for _, row in played]]
@@ -159,19 +160,19 @@ def load_pages(
     Parameters
     ----------
     filenames : str, Path or a sequence of them
-        PNG, JPEG, TIFF (its images are pages), PDF, or folders of images.
+        PNG, JPEG, TIFF (each of its images is a page), PDF, or folders of images.
     dpi : float
         Resolution at which PDF pages are drawn.
     deskew : bool
         Whether to deskew pages that are turned by a few degrees. Boxes are then in pixels of the deskewed page;
         `Pages.skews` maps them to the original.
     progress : bool
-        Whether to show a bar on a terminal.
+        Whether to show a progress bar on a terminal.
 
     Returns
     -------
     Pages
-        Without notes and measures. Pages without music, such as titles, have no systems.
+        The pages, without notes and measures. Pages without music, such as title pages, have no systems.
     """
     sources = find_page_sources(filenames, dpi)
     deskewed: list[PageSource] = []
@@ -212,18 +213,18 @@ def open_pages(
     dpi: float = 200.0,
     progress: bool = False,
 ) -> Pages:
-    """Open any score: engrave it when it is symbolic, load its images when it is not.
+    """Open any score: engrave it if it is symbolic, otherwise load its images.
 
     Parameters
     ----------
     filename : str or Path
         MusicXML, MXL, MEI, PNG, JPEG, TIFF, PDF, or a folder of images.
     options : EngravingOptions, optional
-        For symbolic scores.
+        Layout of symbolic scores.
     dpi : float
-        For PDFs.
+        Resolution at which PDF pages are drawn.
     progress : bool
-        Whether to show a bar on a terminal.
+        Whether to show a progress bar on a terminal.
 
     Returns
     -------
@@ -235,12 +236,12 @@ def open_pages(
 
 
 def _load_with_partitura(score_file: ScoreFile) -> pt.score.Score:
-    """Read score time from the same copy of the file that Verovio engraves, and make sure that it can be used."""
+    """Read score time from the same copy of the file that Verovio engraves, and check that it is usable."""
     try:
         if score_file.kind == "musicxml":
             score = pt.load_musicxml(io.BytesIO(score_file.to_bytes()), quiet=True)
         else:
-            verovio.enableLog(verovio.LOG_OFF)  # partitura reads MEI with it, and it talks
+            verovio.enableLog(verovio.LOG_OFF)  # partitura reads MEI with Verovio, which logs to the terminal
             with tempfile.TemporaryDirectory() as folder:
                 copy = Path(folder) / "score.mei"
                 copy.write_bytes(score_file.to_bytes())
@@ -248,7 +249,7 @@ def _load_with_partitura(score_file: ScoreFile) -> pt.score.Score:
         share_repeat_signs(score)
         for part in score.parts:
             part.note_array()
-    except Exception as error:  # partitura raises whatever its parsing trips over
+    except Exception as error:  # a malformed score makes partitura raise errors of any kind
         raise InputError(
             f"{score_file.filename}: partitura cannot read it ({type(error).__name__}: {error}); "
             "is it a complete score?"

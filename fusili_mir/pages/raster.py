@@ -1,7 +1,7 @@
 """Turning an engraved page (SVG in pixels) into a grey image.
 
-resvg is always there; skia-python draws several times faster and is used where it can be imported (it needs
-the system's libEGL and libGL). Both draw the same page at the same place, up to the smoothing of edges.
+resvg is always available; skia-python is several times faster and is used if it can be imported (it needs the
+system's libEGL and libGL). Both draw the same page at the same place, up to anti-aliasing.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ __all__ = ["MAX_PAGE_PX", "TEXT_FAMILIES", "Rasteriser", "page_size_px", "raster
 Rasteriser: TypeAlias = Literal["auto", "resvg", "skia"]
 
 MAX_PAGE_PX = 80_000_000
-"""Pixels that a page image may have: a 300 dpi scan of A2 paper has 35 million."""
+"""Maximum number of pixels of a page image: a 300 dpi scan of A2 paper has 35 million."""
 
 TEXT_FAMILIES = ("Times", "Times New Roman", "Liberation Serif", "Tinos", "Nimbus Roman", "DejaVu Serif")
-"""Fonts for lyrics and titles, the first that the system has; without any of them these are left out."""
+"""Fonts for lyrics and titles: the first one installed is used; if there is none, text is left out."""
 
 _SIZE = re.compile(r'<svg[^>]*?\bviewBox="0 0 (\d+) (\d+)"')
 
@@ -38,9 +38,9 @@ def rasterise(svg: str, rasteriser: Rasteriser = "auto") -> GreyImage:
     Parameters
     ----------
     svg : str
-        An SVG whose ``viewBox`` is its size in pixels.
+        The page, as an SVG whose ``viewBox`` is its size in pixels.
     rasteriser : "auto", "resvg" or "skia"
-        What draws it; "auto" is skia where it is installed.
+        Library that draws it; "auto" is skia if it is installed.
 
     Returns
     -------
@@ -66,7 +66,11 @@ def rasterise(svg: str, rasteriser: Rasteriser = "auto") -> GreyImage:
 
 
 def page_size_px(svg: str) -> tuple[int, int]:
-    """Return (width, height) of a page, in pixels."""
+    """Return (width, height) of a page, in pixels.
+
+    >>> page_size_px('<svg viewBox="0 0 1400 1980"></svg>')
+    (1400, 1980)
+    """
     size = _SIZE.search(svg)
     if size is None:
         raise InputError("the SVG has no viewBox in pixels; expected a page of an Engraving")
@@ -84,7 +88,7 @@ def _draw_with_resvg(svg: str) -> GreyImage:
 
 @functools.cache
 def _skia_raster() -> ModuleType | None:
-    """Return our module around skia, or None where skia or a system library that it needs is missing."""
+    """Return our module around skia, or None if skia or a system library that it needs is missing."""
     try:
         from fusili_mir.pages import skia_raster
     except ImportError:

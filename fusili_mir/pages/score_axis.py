@@ -1,8 +1,8 @@
 """The score axis: the columns of all segments in reading order, and where they lie on the pages.
 
-A column is a narrow upright strip of one system, all its staves together: the finest place that the image
-encoder tells apart from left to right. The columns of a system follow each other without gap or overlap;
-systems follow each other in reading order over all pages.
+A column is a narrow vertical part of one system, across all its staves: the horizontal resolution of the image
+encoder. The columns of a system follow each other without gap or overlap; systems follow each other in reading
+order over all pages.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class ScoreAxis:
     Attributes
     ----------
     columns : np.ndarray of `COLUMN_DTYPE` [shape=(C,)]
-        Sorted by system, then from left to right.
+        The columns, sorted by system, then from left to right.
     """
 
     columns: Table
@@ -71,23 +71,27 @@ class ScoreAxis:
         return names
 
     def index_in_system(self, system: npt.ArrayLike, x: npt.ArrayLike) -> Int64:
-        """Return the columns of systems that hold or are nearest to x; -1 for systems without columns."""
+        """Return the columns of systems that contain, or are nearest to, x; -1 for systems without columns."""
         system, x = np.broadcast_arrays(np.asarray(system, np.int64), np.asarray(x, np.float64))
         first = np.searchsorted(self.columns["system"], system, side="left")
         stop = np.searchsorted(self.columns["system"], system, side="right")
-        # Systems are laid end to end on one line, so that a single search serves all of them.
+        # Systems are laid end to end on one line, so a single search covers all of them.
         left = float(self.columns["x0"].min())
-        pitch_px = float(self.columns["x1"].max()) - left + 1.0
-        starts = self.columns["system"] * pitch_px + (self.columns["x0"] - left)
-        place = system * pitch_px + np.clip(x - left, 0.0, pitch_px - 1.0)
+        stride_px = float(self.columns["x1"].max()) - left + 1.0
+        starts = self.columns["system"] * stride_px + (self.columns["x0"] - left)
+        place = system * stride_px + np.clip(x - left, 0.0, stride_px - 1.0)
         column = np.clip(np.searchsorted(starts, place, side="right") - 1, first, stop - 1)
         return np.where(first < stop, column, -1).astype(np.int64)
 
     def index(self, page: npt.ArrayLike, x: npt.ArrayLike, y: npt.ArrayLike) -> Int64:
         """Return the columns nearest to places (page, x, y); -1 on pages without music.
 
-        A place between two systems goes to the one whose box is nearer; left and right of a system, to its
-        first or last column.
+        A place between two systems belongs to the one whose box is nearer; a place left or right of a system,
+        to its first or last column.
+
+        >>> columns = np.array([(0, 0, 10, 5, 20, 45), (0, 0, 20, 5, 30, 45)], COLUMN_DTYPE)
+        >>> ScoreAxis(columns).index(page=[0, 0, 1], x=[12, 90, 12], y=[30, 60, 30]).tolist()
+        [0, 1, -1]
         """
         page, x, y = np.broadcast_arrays(
             np.asarray(page, np.int64), np.asarray(x, np.float64), np.asarray(y, np.float64)

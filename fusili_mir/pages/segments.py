@@ -1,11 +1,11 @@
 """Segments: the pieces of score that go through the image encoder at once.
 
-A segment is an image put together from rectangles of pages. Each rectangle is shifted and scaled, nothing else,
-so that places map exactly between the segment and the page, both ways.
+A segment is an image composed of rectangles of pages. Each rectangle is only shifted and scaled, so places map
+exactly between the segment and the page, in both directions.
 
-Two shapes are cut here. `system_strip` is one system (or a part of it) as it is printed, scaled to one staff
-size. `staff_strips` is the same stretch with each staff normalised by itself and put under the one before: its
-five lines always lie at the same rows, whatever the distance of the staves on the page.
+Two shapes are cut here. `system_strip` is one system (or a part of it) as printed, scaled to one staff size.
+`staff_strips` is the same music with each staff normalised separately and placed below the previous one: its five
+lines always lie in the same rows, whatever the distance between the staves on the page.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ class Box:
             raise InputError(f"an empty box: x {self.x0:g} to {self.x1:g}, y {self.y0:g} to {self.y1:g}")
 
     def holds(self, x: Float64, y: Float64) -> Bool:
-        """Say which places lie in the box."""
+        """Return which places lie in the box."""
         return (self.x0 <= x) & (x < self.x1) & (self.y0 <= y) & (y < self.y1)
 
     def map_to(self, other: Box, x: Float64, y: Float64) -> tuple[Float64, Float64]:
-        """Map places of this box to the same places of another box."""
+        """Map places in this box to the corresponding places in another box."""
         return (
             other.x0 + (x - self.x0) * ((other.x1 - other.x0) / (self.x1 - self.x0)),
             other.y0 + (y - self.y0) * ((other.y1 - other.y0) / (self.y1 - self.y0)),
@@ -55,8 +55,8 @@ class Box:
 class Piece:
     """A rectangle of a page, and where it lies in the segment.
 
-    The box in the segment has whole pixels; the box on the page is what they show, and may reach over the edge
-    of the page, where there is only paper.
+    The box in the segment has integer coordinates. The box on the page is what it shows; where that extends
+    beyond the page, the segment shows paper.
     """
 
     page: int
@@ -71,9 +71,9 @@ class Segment:
     Attributes
     ----------
     width_px, height_px : int
-        Size of its image.
+        Size of the image.
     pieces : tuple of Piece
-        What it shows, in reading order. They do not overlap in the segment; on the page they may.
+        Rectangles that it shows, in reading order. They may overlap on the page, but not in the segment.
     """
 
     width_px: int
@@ -81,7 +81,13 @@ class Segment:
     pieces: tuple[Piece, ...]
 
     def to_page(self, x: npt.ArrayLike, y: npt.ArrayLike) -> tuple[Int64, Float64, Float64]:
-        """Map places in the segment to (page, x, y); page -1 and NaN where the segment shows nothing."""
+        """Map places in the segment to (page, x, y); page -1 and NaN where the segment shows nothing.
+
+        >>> piece = Piece(page=0, on_page=Box(100, 200, 300, 240), in_segment=Box(0, 0, 400, 80))
+        >>> page, x, y = Segment(width_px=400, height_px=80, pieces=(piece,)).to_page(10, 20)
+        >>> int(page), float(x), float(y)
+        (0, 105.0, 210.0)
+        """
         x, y = np.broadcast_arrays(np.asarray(x, np.float64), np.asarray(y, np.float64))
         page = np.full(x.shape, -1, np.int64)
         page_x, page_y = np.full(x.shape, np.nan), np.full(x.shape, np.nan)
@@ -95,7 +101,12 @@ class Segment:
     def from_page(self, page: npt.ArrayLike, x: npt.ArrayLike, y: npt.ArrayLike) -> tuple[Float64, Float64]:
         """Map places (page, x, y) to (x, y) in the segment; NaN where the segment does not show them.
 
-        A place that two pieces show (between two staves) goes to the piece whose middle is nearer.
+        A place that two pieces show (between two staves) maps to the piece whose middle is nearer.
+
+        >>> piece = Piece(page=0, on_page=Box(100, 200, 300, 240), in_segment=Box(0, 0, 400, 80))
+        >>> x, y = Segment(width_px=400, height_px=80, pieces=(piece,)).from_page(0, [105, 99], 210)
+        >>> x.tolist(), y.tolist()
+        ([10.0, nan], [20.0, nan])
         """
         page, x, y = np.broadcast_arrays(
             np.asarray(page, np.int64), np.asarray(x, np.float64), np.asarray(y, np.float64)
@@ -117,13 +128,14 @@ def cut_segment(segment: Segment, images: Sequence[GreyImage]) -> GreyImage:
     Parameters
     ----------
     segment : Segment
+        Layout of the segment.
     images : sequence of np.ndarray [shape=(height, width)]
         The page images.
 
     Returns
     -------
     np.ndarray [shape=(segment.height_px, segment.width_px)], uint8
-        Paper (255) where the segment shows nothing.
+        The image, with paper (255) where the segment shows nothing.
     """
     canvas = Image.new("L", (segment.width_px, segment.height_px), _PAPER)
     for piece in segment.pieces:
@@ -144,25 +156,25 @@ def system_strip(
     margin_spaces: float = 4.0,
     x_range: tuple[float, float] | None = None,
 ) -> Segment:
-    """Lay out one system as it is printed, scaled to one staff size.
+    """Lay out one system as printed, scaled to one staff size.
 
     Parameters
     ----------
     systems : np.ndarray of `SYSTEM_DTYPE`
-        Of the pages.
+        Systems of the pages.
     system : int
-        Which one.
+        Index of the system.
     space_px : float
-        Distance of the staff lines in the segment.
+        Distance between the staff lines in the segment.
     margin_spaces : float
-        What is shown above the first and below the last staff, in staff spaces.
+        Margin above the first and below the last staff, in staff spaces.
     x_range : (float, float), optional
-        The part of the system, in pixels of the page; by default all of it.
+        Part of the system, in pixels of the page; by default all of it.
 
     Returns
     -------
     Segment
-        Of one piece.
+        The segment, with one piece.
     """
     (row,) = _rows_of(systems, system)
     x0, x1 = x_range or (float(row["x0"]), float(row["x1"]))
@@ -180,27 +192,27 @@ def staff_strips(
     margin_spaces: float = 6.0,
     x_range: tuple[float, float] | None = None,
 ) -> Segment:
-    """Lay out the staves of one system under each other, each scaled to one staff size.
+    """Lay out the staves of one system below each other, each scaled to one staff size.
 
-    The middle line of every staff lies in the middle of its strip, and columns of all staves line up.
+    The middle line of every staff lies in the middle of its strip, and the columns of all staves line up.
 
     Parameters
     ----------
     systems, staves : np.ndarray of `SYSTEM_DTYPE`, `STAFF_DTYPE`
-        Of the pages.
+        Systems and staves of the pages.
     system : int
-        Which one.
+        Index of the system.
     space_px : float
-        Distance of the staff lines in the segment.
+        Distance between the staff lines in the segment.
     margin_spaces : float
-        What is shown above and below each staff, in staff spaces.
+        Margin above and below each staff, in staff spaces.
     x_range : (float, float), optional
-        The part of the system, in pixels of the page; by default all of it.
+        Part of the system, in pixels of the page; by default all of it.
 
     Returns
     -------
     Segment
-        Of one piece a staff, all of the same height.
+        The segment, with one piece per staff, all of the same height.
     """
     (system_row,) = _rows_of(systems, system)
     x0, x1 = x_range or (float(system_row["x0"]), float(system_row["x1"]))
@@ -228,7 +240,7 @@ def _rows_of(boxes: Table, system: int) -> Table:
 
 
 def _piece(row: np.void, x0: float, x_scale: float, y_scale: float, target: Box) -> Piece:
-    """Show in `target` what begins at `x0` and has the middle of `row` in its middle, exactly to scale."""
+    """Show in `target`, exactly to scale, the part of the page that starts at `x0` and is centred on `row`."""
     middle = (float(row["y0"]) + float(row["y1"])) / 2
     half_height = (target.y1 - target.y0) / y_scale / 2
     on_page = Box(x0, middle - half_height, x0 + (target.x1 - target.x0) / x_scale, middle + half_height)
@@ -236,7 +248,7 @@ def _piece(row: np.void, x0: float, x_scale: float, y_scale: float, target: Box)
 
 
 def _with_paper_around(image: GreyImage, box: Box) -> tuple[GreyImage, Box]:
-    """Return the part of a page around a box, with paper where the box leaves the page, and the box in it."""
+    """Return the part of a page around a box, padded with paper beyond the page, and the box within it."""
     left, top = int(np.floor(box.x0)) - 1, int(np.floor(box.y0)) - 1
     right, bottom = int(np.ceil(box.x1)) + 1, int(np.ceil(box.y1)) + 1
     part = image[max(top, 0) : max(bottom, 0), max(left, 0) : max(right, 0)]

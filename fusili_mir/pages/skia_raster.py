@@ -1,7 +1,7 @@
-"""Drawing an engraved page with skia: the fast way, for training.
+"""Drawing an engraved page with skia, which is fast enough for training.
 
-skia's SVG reader knows neither CSS nor text. So what Verovio says in CSS is written into attributes first,
-and text is drawn here, from the positions in the SVG.
+skia's SVG reader supports neither CSS nor text. So Verovio's CSS is first turned into attributes, and text is
+drawn here at the positions given in the SVG.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from fusili_mir.pages.raster import TEXT_FAMILIES
 __all__ = ["draw"]
 
 _SVG = "{http://www.w3.org/2000/svg}"
-_BOLD = {"ending", "fing", "reh", "tempo"}  # classes to which Verovio's style sheet gives a style
-_ITALIC = {"dir", "dynam", "mNum"}
+_BOLD = {"ending", "fing", "reh", "tempo"}  # classes that are bold in Verovio's style sheet
+_ITALIC = {"dir", "dynam", "mNum"}  # classes that are italic in it
 
 
 def draw(svg: str, width_px: int, height_px: int) -> GreyImage:
@@ -46,7 +46,7 @@ def draw(svg: str, width_px: int, height_px: int) -> GreyImage:
 
 
 def _write_out_css(root: etree._Element) -> None:
-    """Stroke what has a stroke width, and drop what the style sheet hides."""
+    """Stroke elements that have a stroke width, and remove those that the style sheet hides."""
     for element in list(root.iter(f"{_SVG}*")):
         if element.get("stroke-width") is not None:
             element.set("stroke", "black")
@@ -58,7 +58,7 @@ def _write_out_css(root: etree._Element) -> None:
 
 @dataclass(frozen=True)
 class _Run:
-    """A run of text in one style, in page pixels; runs at one place follow each other."""
+    """A run of text in one style, in page pixels; runs at the same place follow each other."""
 
     content: str = ""
     x: float = 0.0
@@ -70,7 +70,7 @@ class _Run:
 
 
 def _lines(root: etree._Element) -> Iterator[list[_Run]]:
-    """Yield the lines of text of a page, each as its runs."""
+    """Yield the lines of text of a page, each as a list of runs."""
     scale, dx, dy = _drawing_transform(root)
     for text in root.iter(f"{_SVG}text"):
         classes = {

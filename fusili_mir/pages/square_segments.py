@@ -1,6 +1,6 @@
-"""Square segments: some measures in one image of a fixed size, wrapped over systems as on the page.
+"""Square segments: some measures in one image of fixed size, with the line breaks of the page.
 
-The lines of music lie under each other, from the left, all at one scale: the largest at which everything fits.
+The lines of music are stacked and left-aligned, all at one scale: the largest at which everything fits.
 """
 
 from __future__ import annotations
@@ -24,23 +24,23 @@ def square_segment(
     side_px: int = 224,
     margin_spaces: float = 3.0,
 ) -> Segment:
-    """Lay out some measures in a square.
+    """Lay out consecutive measures in a square.
 
     Parameters
     ----------
     systems, measures : np.ndarray of `SYSTEM_DTYPE`, `MEASURE_DTYPE`
-        Of the pages.
+        Systems and measures of the pages.
     first, last : int
-        The measures, both included.
+        First and last measure, both included.
     side_px : int
         Width and height of the segment.
     margin_spaces : float
-        What is shown above and below each line of music, in staff spaces.
+        Margin above and below each line of music, in staff spaces.
 
     Returns
     -------
     Segment
-        Of one piece a system.
+        The segment, with one piece per system.
     """
     rows = measures[(measures["measure"] >= first) & (measures["measure"] <= last)]
     if not len(rows):
@@ -75,7 +75,7 @@ def _order(rows: Table) -> list[int]:
 
 
 def _line(systems: Table, rows: Table, measures: Table, margin_spaces: float) -> _Line:
-    """Return the part of a system that shows some of its measures; the first one brings clef and key along."""
+    """Return the part of a system that shows some of its measures; the first one includes clef and key."""
     (system,) = systems[systems["system"] == rows["system"][0]]
     in_system = measures[measures["system"] == system["system"]]
     at_start = rows["measure"].min() == in_system["measure"].min()

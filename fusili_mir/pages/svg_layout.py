@@ -1,7 +1,7 @@
-"""Reading from Verovio's SVG what lies where: staves, systems, measures and note heads.
+"""Reading the boxes of staves, systems, measures and note heads from Verovio's SVG.
 
-A system's own bounding box is only its left line and a measure's is empty, so both are taken from the staff
-lines drawn inside them. Coordinates come out in page pixels: the page margin is a shift, the rest one scale.
+Verovio's bounding box of a system is only its left line, and that of a measure is empty; so both are taken from
+the staff lines drawn inside them. Coordinates are in page pixels: a shift by the page margin, and one scale.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ class SvgLayout:
     Parameters
     ----------
     score_file : ScoreFile
-        What was engraved: only notes and measures whose ids it knows are collected.
+        The engraved score: only notes and measures with ids of this score are collected.
     px_per_unit : float
-        Page pixels in a drawing unit of the SVG.
+        Page pixels per drawing unit of the SVG.
     space_px : float
-        Distance of staff lines that was asked for; stands for staves of one line.
+        Requested distance between staff lines; used for staves of one line.
     """
 
     def __init__(self, score_file: ScoreFile, px_per_unit: float, space_px: float) -> None:
@@ -51,11 +51,11 @@ class SvgLayout:
         self._staves: list[_Row] = []
 
     def notes(self) -> Table:
-        """Return the note heads found so far; `id` is the head's own, as `notated_id` is."""
+        """Return the note heads found so far; both `id` and `notated_id` are the id of the head."""
         return np.array(self._notes, NOTE_DTYPE)
 
     def measures(self) -> Table:
-        """Return the measures; those that a multi-measure rest hides have equal shares of its box."""
+        """Return the measures; those inside a multi-measure rest get equal shares of its box."""
         return _with_hidden_measures(np.array(self._measures, MEASURE_DTYPE), self._measure_numbers)
 
     def systems(self) -> Table:
@@ -110,7 +110,7 @@ class SvgLayout:
 
 @dataclass(frozen=True)
 class _Place:
-    """Where a page draws: drawing units to page pixels."""
+    """The map of a page from drawing units to page pixels."""
 
     dx: float
     dy: float
@@ -133,12 +133,12 @@ class _Lines:
 
     @property
     def space_px(self) -> float | None:
-        """Distance between neighbouring lines; None when there is only one."""
+        """Distance between neighbouring lines; None if there is only one."""
         return (self.ys[-1] - self.ys[0]) / (len(self.ys) - 1) if len(self.ys) > 1 else None
 
 
 def _groups(parent: etree._Element, name: str) -> Iterator[etree._Element]:
-    """Yield the groups of one class below an element; bounding boxes have a class more and are left out."""
+    """Yield the groups of one class inside an element, without bounding boxes, which have a second class."""
     return (group for group in parent.iter(f"{_SVG}g") if group.get("class") == name)
 
 
@@ -154,7 +154,7 @@ def _staff_number(group: etree._Element) -> int:
 
 
 def _cross_staff_number(note: etree._Element) -> int | None:
-    """Return the number of the other staff on which a note is drawn, if it is."""
+    """Return the number of the staff on which a cross-staff note is drawn; None for other notes."""
     for element in (note, note.getparent()):
         if element is not None and element.get("data-staff"):
             return int(element.get("data-staff", "0"))
@@ -162,7 +162,7 @@ def _cross_staff_number(note: etree._Element) -> int | None:
 
 
 def _measure_lines(measure: etree._Element, place: _Place) -> dict[int, _Lines]:
-    """Return the staff lines of a measure, by the number of the staff in the score."""
+    """Return the staff lines of a measure by staff number."""
     found = {_staff_number(staff): _staff_lines(staff, place) for staff in _groups(measure, "staff")}
     return {number: lines for number, lines in found.items() if lines is not None}
 
@@ -180,7 +180,11 @@ def _staff_lines(staff: etree._Element, place: _Place) -> _Lines | None:
 
 
 def _horizontal(path: str) -> tuple[float, float, float] | None:
-    """Return (x0, x1, y) of a path that is one horizontal line: "M1510 1267 L5986 1267"."""
+    """Return (x0, x1, y) of a path that is a single horizontal line, None for other paths.
+
+    >>> _horizontal("M1510 1267 L5986 1267")
+    (1510.0, 5986.0, 1267.0)
+    """
     numbers = path.replace("M", " ").replace("L", " ").split()
     if path.count("L") != 1 or len(numbers) != 4 or numbers[1] != numbers[3]:
         return None
@@ -189,7 +193,7 @@ def _horizontal(path: str) -> tuple[float, float, float] | None:
 
 
 def _head_box(note: etree._Element, place: _Place) -> _Box | None:
-    """Return the box of a note's head, which Verovio gives as the note's own bounding box."""
+    """Return the box of a note head, which is the bounding box that Verovio gives to the note."""
     for child in note:
         if child.get("id") == f"bbox-{note.get('id')}":
             for rect in child.iter(f"{_SVG}rect"):
@@ -199,7 +203,7 @@ def _head_box(note: etree._Element, place: _Place) -> _Box | None:
 
 
 def _joined(lines: list[_Lines]) -> _Lines:
-    """Join the lines of one staff over the measures of a system."""
+    """Join the lines of one staff across the measures of a system."""
     longest = max(lines, key=lambda line: len(line.ys))
     return _Lines(min(line.x0 for line in lines), max(line.x1 for line in lines), longest.ys)
 

@@ -1,7 +1,7 @@
-"""Running Verovio in a process of its own.
+"""Running Verovio in a separate process.
 
-Damaged scores can make Verovio crash, or never come to an end. In a process of its own neither takes the caller
-along: the score is refused, and the next one gets a new process.
+Damaged scores can make Verovio crash or hang. In a separate process, such a score cannot take down the caller:
+it is refused, and the next one gets a new process.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from fusili_mir.errors import InputError
 __all__ = ["TIME_LIMIT_SEC", "render_svgs"]
 
 TIME_LIMIT_SEC = 300.0
-"""Longest that Verovio may take for one score; a long string quartet takes half a minute."""
+"""Time limit for one score; a long string quartet takes half a minute."""
 
 
 def render_svgs(
@@ -31,15 +31,15 @@ def render_svgs(
     Parameters
     ----------
     filename : str
-        Names the score in messages.
+        Name of the score, for messages.
     data : str
-        The score itself.
+        Content of the score.
     input_from : str
-        Verovio's name of its format: "xml" for MusicXML, or "mei".
+        Verovio's name for the format: "xml" for MusicXML, or "mei".
     options : dict
-        Verovio's options.
+        Verovio's options, by name.
     time_limit_sec : float
-        After which it is given up.
+        Time after which Verovio is stopped.
 
     Returns
     -------
@@ -62,7 +62,7 @@ def render_svgs(
 
 
 class _Worker:
-    """The one Verovio process of this process: started when needed, again after a crash, again after a fork."""
+    """The single Verovio process of this process: started on demand, and again after a crash or a fork."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
@@ -70,7 +70,7 @@ class _Worker:
         self._owner = -1
 
     def ask(self, request: str, time_limit_sec: float) -> str | None:
-        """Return the answer, or None when the process died or was stopped after the time limit."""
+        """Return the answer, or None if the process died or was stopped at the time limit."""
         process = self._running()
         questions, answers = cast(IO[str], process.stdin), cast(IO[str], process.stdout)
         alarm = threading.Timer(time_limit_sec, process.kill)
@@ -82,9 +82,7 @@ class _Worker:
             answer = answers.readline()
         except BrokenPipeError:
             answer = ""
-        except (
-            BaseException
-        ):  # interrupted between question and answer: the next answer would be the wrong one
+        except BaseException:  # interrupted: the answer still to come must not meet the next request
             self.stop()
             raise
         finally:
@@ -95,7 +93,7 @@ class _Worker:
         return answer
 
     def stop(self) -> None:
-        """End the process, if it is ours."""
+        """Stop the process, if this process started it."""
         process, self._process = self._process, None
         if process is not None and self._owner == os.getpid():
             process.kill()
@@ -113,7 +111,7 @@ class _Worker:
                 stderr=subprocess.DEVNULL,
                 encoding="utf-8",
                 env={**os.environ, "PYTHONPATH": path},
-                start_new_session=True,  # Ctrl-C is for the caller, who then stops it
+                start_new_session=True,  # Ctrl-C reaches only the caller, which then stops it
             )
             self._owner = os.getpid()
         return self._process

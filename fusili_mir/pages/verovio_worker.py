@@ -1,7 +1,7 @@
 """The process in which Verovio runs: JSON requests on standard input, JSON answers on standard output.
 
-A request is ``{"input_from": ..., "options": {...}, "data": ..., "time_limit_sec": ...}`` on a line; the
-answer is the list of its pages as SVG, or null when Verovio cannot load the data.
+A request is one line, ``{"input_from": ..., "options": {...}, "data": ..., "time_limit_sec": ...}``; the answer
+is the list of pages as SVG, or null if Verovio cannot load the data.
 `fusili_mir.pages.verovio_process` starts it.
 """
 
@@ -18,7 +18,7 @@ import verovio
 def main() -> None:
     """Answer requests until standard input ends."""
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="utf-8")
-    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # whatever a library prints must not mix with answers
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # keeps the output of libraries apart from the answers
     verovio.enableLog(verovio.LOG_OFF)
     toolkit = verovio.toolkit()
     for line in sys.stdin:
@@ -35,7 +35,7 @@ def main() -> None:
 
 
 def _set_alarm(seconds: float) -> None:
-    """End this process after some seconds, even if whoever asked is gone by then; 0 takes that back."""
+    """End this process after some seconds, even if its parent is gone by then; 0 cancels the alarm."""
     if hasattr(signal, "setitimer"):
         signal.setitimer(signal.ITIMER_REAL, seconds)
 

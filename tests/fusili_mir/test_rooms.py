@@ -1,4 +1,4 @@
-"""The house: each room imports only rooms before it. Read from the source, so that a back-step fails by name."""
+"""Each room imports only rooms before it. Imports are read from the source, so a failure names the import."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ ROOMS = {
         "evaluation",
     ),
 }
-"""In the order in which data walks; "" is what stands at the top, which all rooms share."""
+"""Rooms in the order of the data flow; "" is the top level, which all rooms share."""
 
 FOLDERS = {
     "fusili_mir": Path(fusili_mir.__file__).parent,
@@ -39,7 +39,7 @@ FOLDERS = {
 
 @dataclass(frozen=True)
 class Import:
-    """One import statement: where it stands, and the module of ours that it names."""
+    """One import statement: where it is, and which of our modules it names."""
 
     file: str
     line: int

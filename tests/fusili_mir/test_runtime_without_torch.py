@@ -29,6 +29,6 @@ def test_every_runtime_module_imports_where_torch_cannot_be_imported() -> None:
     assert done.returncode == 0, done.stderr
 
 
-def test_what_is_not_there_is_an_attribute_error() -> None:
+def test_an_unknown_name_is_an_attribute_error() -> None:
     assert not hasattr(fusili_mir, "align_everything")
     assert "render_pages" in dir(fusili_mir)

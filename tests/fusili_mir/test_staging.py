@@ -14,7 +14,7 @@ from fusili_mir.staging import check_output_folder, interrupts_held, staged_fold
 
 @pytest.fixture(autouse=True)
 def ctrl_c_is_heard() -> Iterator[None]:
-    """Whoever started the tests in the background made Ctrl-C be ignored."""
+    """Enable Ctrl-C: a shell that runs the tests in the background disables it."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)

@@ -122,7 +122,7 @@ def test_measures_hidden_in_a_multi_measure_rest_share_its_box(read) -> None:
     assert measures["x1"][3] == pytest.approx(measures["x0"][4], abs=2)
 
 
-def test_systems_and_measures_are_counted_through_all_pages(read) -> None:
+def test_systems_and_measures_are_numbered_through_all_pages(read) -> None:
     options = EngravingOptions(page_width_mm=120, page_height_mm=60)
     engraving = engrave(read(piano(24)), options)
     assert len(engraving.svgs) > 2
@@ -149,7 +149,7 @@ def test_dpi_and_staff_space_are_two_ways_to_say_the_same(read) -> None:
     by_space = engrave(score_file, EngravingOptions(staff_height_mm=8, staff_space_px=10))
     by_dpi = engrave(
         score_file, EngravingOptions(staff_height_mm=8, dpi=127)
-    )  # 5 px a millimetre, 2 mm a space
+    )  # 5 px per millimetre, 2 mm per space
     assert by_space.svgs == by_dpi.svgs
     assert page_size_px(by_dpi.svgs[0]) == (1050, 1485)
 

@@ -11,7 +11,7 @@ from fusili_mir.pages.page_sources import ImagePage, PdfPage, find_page_sources
 
 
 def ramp() -> Image.Image:
-    """A page whose grey tells the place: darker from left to right."""
+    """A page whose grey encodes the place: darker from left to right."""
     return Image.fromarray(np.tile(np.linspace(250, 5, 60).astype(np.uint8), (40, 1)))
 
 
@@ -58,14 +58,14 @@ def test_every_kind_of_pixel_becomes_the_same_grey(tmp_path: Path, mode: str) ->
     assert image[:, -5:].mean() < 40
 
 
-def test_what_is_transparent_is_paper(tmp_path: Path) -> None:
+def test_transparent_parts_are_paper(tmp_path: Path) -> None:
     Image.new("RGBA", (4, 4), (0, 0, 0, 0)).save(tmp_path / "clear.png")
     assert (ImagePage(tmp_path / "clear.png").read() == 255).all()
 
 
-def test_a_photograph_is_turned_as_its_camera_says(tmp_path: Path) -> None:
+def test_a_photograph_is_rotated_as_its_exif_data_say(tmp_path: Path) -> None:
     exif = Image.Exif()
-    exif[0x0112] = 6  # turn a quarter clockwise to see it upright
+    exif[0x0112] = 6  # to be turned clockwise by 90 degrees
     ramp().save(tmp_path / "photo.jpg", exif=exif)
     assert ImagePage(tmp_path / "photo.jpg").read().shape == (60, 40)
 
@@ -76,7 +76,7 @@ def test_each_image_of_a_tiff_is_a_page(tmp_path: Path) -> None:
     assert [int(source.read()[0, 0]) for source in find_page_sources(tmp_path / "scan.tif")] == [10, 20, 30]
 
 
-def test_the_pages_of_a_pdf_are_drawn_at_the_resolution_asked_for(tmp_path: Path) -> None:
+def test_the_pages_of_a_pdf_are_drawn_at_the_requested_resolution(tmp_path: Path) -> None:
     page = Image.new("L", (144, 72), 0)
     page.save(tmp_path / "score.pdf", save_all=True, append_images=[page], resolution=72)
     sources = find_page_sources(tmp_path / "score.pdf", dpi=36)
@@ -172,7 +172,7 @@ def test_a_huge_image_is_refused_before_it_is_decoded(tmp_path: Path) -> None:
         (b"\x00" * 99, "not a score"),
     ],
 )
-def test_what_is_no_image_is_refused(tmp_path: Path, data: bytes, said: str) -> None:
+def test_a_file_that_is_not_an_image_is_refused(tmp_path: Path, data: bytes, said: str) -> None:
     with pytest.raises(InputError, match=said):
         find_page_sources(save(tmp_path, "thing.png", data))
 
@@ -198,7 +198,7 @@ def test_missing_files_and_folders_without_images_are_named(tmp_path: Path) -> N
         find_page_sources(tmp_path, dpi=5)
 
 
-def test_a_torn_tiff_is_refused(tmp_path: Path) -> None:
+def test_a_damaged_tiff_is_refused(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     pages = [Image.fromarray(rng.integers(0, 255, (200, 200), np.uint8)) for _ in range(3)]
     pages[0].save(tmp_path / "torn.tif", save_all=True, append_images=pages[1:])

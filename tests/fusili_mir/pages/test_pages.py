@@ -30,7 +30,7 @@ def write(folder: Path, content: str, name: str = "score.musicxml") -> Path:
     return folder / name
 
 
-def test_a_page_is_drawn_when_it_is_asked_for_and_the_last_two_are_kept() -> None:
+def test_a_page_is_drawn_on_request_and_the_last_two_are_cached() -> None:
     class Counted:
         reads = 0
 
@@ -120,7 +120,7 @@ def test_a_turned_page_is_deskewed_and_its_places_map_back_to_the_scan(tmp_path:
     assert found.systems["y0"] == pytest.approx(known.systems["y0"], abs=3)
     system = found.systems[0]
     x, y = found.skews[0].to_original(system["x0"], system["y0"])
-    # by hand: a point left of and above the middle of the page sinks when the page turns counter-clockwise
+    # by hand: a point above and left of the centre moves down when the page turns counter-clockwise
     angle = np.deg2rad(2.0)
     right, down = system["x0"] - turned.width / 2, system["y0"] - turned.height / 2
     assert x == pytest.approx(turned.width / 2 + np.cos(angle) * right + np.sin(angle) * down, abs=1)
@@ -143,7 +143,7 @@ def test_a_page_of_text_without_music_is_refused_but_may_stand_among_music(tmp_p
     assert set(both.systems["page"].tolist()) == {1}
 
 
-def test_any_score_opens_by_its_content(tmp_path: Path) -> None:
+def test_any_score_is_recognised_by_its_content(tmp_path: Path) -> None:
     symbolic = open_pages(write(tmp_path, piano(4), "named.pdf"), EngravingOptions(page_height_mm=100))
     assert len(symbolic.notes) == 16
     Image.fromarray(symbolic.images[0]).save(tmp_path / "page.png")
@@ -158,7 +158,7 @@ def test_pages_can_be_sent_to_another_process(tmp_path: Path) -> None:
     assert (copy[0] == pages.images[0]).all()
 
 
-def test_what_partitura_cannot_read_is_said_in_one_line(tmp_path: Path) -> None:
+def test_a_score_that_partitura_cannot_read_gives_a_message_of_one_line(tmp_path: Path) -> None:
     unlisted = re.sub("<part-list>.*</part-list>", "", piano(2))
     with pytest.raises(InputError, match="partitura"):
         render_pages(write(tmp_path, unlisted))

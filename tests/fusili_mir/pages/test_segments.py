@@ -15,7 +15,7 @@ STAVES = np.array([(0, 0, 0, 50, 100, 450, 132, 8), (0, 0, 1, 50, 252, 450, 300,
 
 
 def page() -> np.ndarray:
-    """The page of `SYSTEMS`, with its ten staff lines, a pixel thick, and a mark."""
+    """The page of `SYSTEMS`, with its ten staff lines, one pixel thick, and a mark."""
     image = np.full((400, 500), 255, np.uint8)
     for staff in STAVES:
         for line in range(5):
@@ -24,7 +24,7 @@ def page() -> np.ndarray:
     return image
 
 
-def test_a_system_strip_is_the_system_with_its_margins_at_the_size_asked_for() -> None:
+def test_a_system_strip_is_the_system_with_its_margins_at_the_requested_size() -> None:
     strip = system_strip(SYSTEMS, 0, space_px=5, margin_spaces=4)
     assert (strip.width_px, strip.height_px) == (200, 140)  # half of 400 x (200 + 2 * 40)
     x, y = strip.from_page(0, [50, 450, 250], [100, 300, 200])
@@ -56,7 +56,7 @@ def test_a_part_of_a_system_starts_where_it_is_cut() -> None:
 
 def test_a_place_between_two_staves_goes_to_the_nearer_one() -> None:
     strips = staff_strips(SYSTEMS, STAVES, 0, space_px=10, margin_spaces=20)
-    _, y = strips.from_page(0, 60, [190.0, 205.0])  # staves have their middles at 116 and 276
+    _, y = strips.from_page(0, 60, [190.0, 205.0])  # the middles of the staves are at 116 and 276
     assert y[0] < strips.height_px / 2 < y[1]
 
 
@@ -97,7 +97,7 @@ def test_places_go_to_the_page_and_come_back(segment: Segment, places: list[tupl
     shown = page_number >= 0
     assert np.isnan(page_x[~shown]).all()
     back_x, back_y = segment.from_page(page_number, page_x, page_y)
-    # rounding may push a place over the far edge of its piece, where it is nowhere: never to another place
+    # rounding may push a place over the far edge of its piece, where nothing is shown, but never to another place
     found = shown & ~np.isnan(back_x)
     assert found.sum() >= shown.sum() - 1
     assert back_x[found] == pytest.approx(x[found], abs=1e-6)

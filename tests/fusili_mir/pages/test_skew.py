@@ -50,7 +50,7 @@ def test_the_angle_is_found_under_grain_and_uneven_light() -> None:
     ],
     ids=["white", "black", "grain", "one pixel", "three rows"],
 )
-def test_a_page_without_lines_is_taken_as_level(page: np.ndarray) -> None:
+def test_a_page_without_lines_has_no_skew(page: np.ndarray) -> None:
     assert estimate_skew(page) == 0.0
 
 
@@ -95,6 +95,6 @@ def test_corners_are_filled_with_paper() -> None:
     assert (deskew_page(page, 4.0) == 200).all()
 
 
-def test_a_level_page_is_left_untouched() -> None:
+def test_a_page_without_skew_is_left_untouched() -> None:
     page = ruled_page()
     assert deskew_page(page, 0.0) is page

@@ -30,7 +30,7 @@ def _measures() -> Table:
     return np.array(rows, MEASURE_DTYPE)
 
 
-def test_lines_stand_under_each_other_at_one_scale() -> None:
+def test_lines_are_stacked_at_one_scale() -> None:
     segment = square_segment(SYSTEMS, _measures(), 0, 3, side_px=200, margin_spaces=3)
     assert (segment.width_px, segment.height_px) == (200, 200)
     first, second = segment.pieces
@@ -45,7 +45,7 @@ def test_lines_stand_under_each_other_at_one_scale() -> None:
     assert (first.on_page.y0, second.on_page.y0) == (70, 270)
 
 
-def test_a_span_that_begins_within_a_line_leaves_out_what_is_before() -> None:
+def test_a_span_that_begins_within_a_line_leaves_out_the_measures_before_it() -> None:
     segment = square_segment(SYSTEMS, _measures(), 1, 2, side_px=200)
     assert segment.pieces[0].on_page.x0 == 245
     assert segment.pieces[1].on_page.x0 == 20

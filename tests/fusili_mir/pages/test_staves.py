@@ -10,7 +10,7 @@ from PIL import Image, ImageDraw, ImageFont
 
 from fusili_mir.pages.staves import find_staves
 
-FINE = 16  # rows that a pixel is drawn from
+FINE = 16  # rows that each pixel is averaged from
 
 
 def draw_lines(page: np.ndarray, centres: list[float], thick_px: float, x0: int, x1: int) -> None:
@@ -122,7 +122,7 @@ def test_grain_blur_and_shadow_leave_the_staves_in_place() -> None:
 
 
 @pytest.mark.parametrize("n_lines", [1, 4, 6, 12])
-def test_other_numbers_of_lines_are_no_staff(n_lines: int) -> None:
+def test_other_numbers_of_lines_are_not_a_staff(n_lines: int) -> None:
     page = white()
     draw_staff(page, 150, 14, 100, 800, n_lines=n_lines)
     assert len(find_staves(page)) == 0

@@ -82,7 +82,7 @@ def test_a_single_stem_between_staves_does_not_join_them() -> None:
     assert find_systems(drawing.page).systems["n_staves"].tolist() == [1, 1]
 
 
-def test_a_system_that_lost_its_strokes_is_completed_after_the_others() -> None:
+def test_a_system_that_lost_its_strokes_is_completed_to_match_the_others() -> None:
     drawing = Drawing()
     for top in (60, 360, 660):
         drawing.staff(top)

@@ -26,7 +26,7 @@ def test_a_score_that_crashes_verovio_is_refused_and_the_next_one_is_engraved() 
     assert len(render_svgs("fine.xml", melody(2), "xml", {})) == 1
 
 
-def test_a_score_that_takes_too_long_is_given_up() -> None:
+def test_a_score_that_takes_too_long_is_refused() -> None:
     render_svgs("warm.xml", melody(1), "xml", {})
     with pytest.raises(InputError, match=r"or took over 0\.05 s"):
         render_svgs("long.xml", melody(3000), "xml", {}, time_limit_sec=0.05)
@@ -53,7 +53,7 @@ def test_options_of_one_score_do_not_reach_the_next() -> None:
     assert render_svgs("c", melody(4), "xml", {"xmlIdSeed": 1}) == plain
 
 
-def test_a_worker_ends_by_itself_when_whoever_asked_is_gone() -> None:
+def test_a_worker_ends_by_itself_when_its_parent_is_gone() -> None:
     request = {"input_from": "xml", "options": {}, "data": melody(3000), "time_limit_sec": 0.2}
     worker = subprocess.Popen(
         [sys.executable, "-m", "fusili_mir.pages.verovio_worker"],
