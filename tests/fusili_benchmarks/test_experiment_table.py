@@ -5,8 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from example_bundles import write_pitch_bundle
-from example_datasets import write_engraved_msmd, write_shards
+from example_datasets import write_melodies
 
 from fusili_benchmarks.experiment_table import (
     ExperimentRow,
@@ -20,18 +19,12 @@ from fusili_mir.errors import InputError
 from fusili_mir.model.bundle import Bundle
 from fusili_mir.model.encoder import Encoder
 from fusili_training.evaluation.bootstrap import Interval
-from fusili_training.evaluation.msmd import MsmdTree
 from fusili_training.evaluation.report import Measurement, Report
 
-MELODIES = {
-    "Tune": ("C4", "E4", "G4", "C5", "A4", "F4", "D5", "B4", "E5", "D4", "F5", "G5", "A3", "B3", "A5", "C6"),
-    "Other": ("G5", "A3", "C4", "F5", "E4", "B3", "D5", "C5", "A4", "D4", "G4", "E5", "F4", "A5", "B4", "C6"),
-}
 
-
-def recipe(alpha: float, local_score: str = "fusili") -> dict[str, Any]:
+def recipe(alpha: float, local_similarity: str = "fusili") -> dict[str, Any]:
     return {
-        "loss": {"alpha": alpha, "local_score": local_score},
+        "loss": {"alpha": alpha, "local_similarity": local_similarity},
         "data": {"layout": "piano", "max_duration_sec": 6.0},
         "training": {"max_steps": 700},
         "steps": 700,
@@ -55,7 +48,7 @@ def cells(table: str, line: int) -> dict[str, str]:
 
 
 @pytest.mark.parametrize(
-    ("alpha", "local_score", "ranking"),
+    ("alpha", "local_similarity", "ranking"),
     [
         (0.0, "fusili", None),
         (0.5, "fusili", "reranked"),
@@ -64,12 +57,14 @@ def cells(table: str, line: int) -> dict[str, str]:
         (1.0, "cosine", "summed"),
     ],
 )
-def test_the_local_score_ranks_as_it_was_trained(alpha: float, local_score: str, ranking: str | None) -> None:
-    assert local_ranking(recipe(alpha, local_score)) == ranking
+def test_the_local_similarity_ranks_as_it_was_trained(
+    alpha: float, local_similarity: str, ranking: str | None
+) -> None:
+    assert local_ranking(recipe(alpha, local_similarity)) == ranking
 
 
-def test_a_local_score_without_a_ranking_is_refused() -> None:
-    with pytest.raises(InputError, match="no ranking by the local score 'softmax'"):
+def test_a_local_similarity_without_a_ranking_is_refused() -> None:
+    with pytest.raises(InputError, match="no ranking by the local similarity 'softmax'"):
         local_ranking(recipe(0.5, "softmax"))
 
 
@@ -95,7 +90,7 @@ def run(title: str, top1: float, chance: float = 0.25, n_steps: int = 700) -> Ex
         measured("onsets", "segments", "", "median ms", 123.4, straight_line=200.0),
     )
     report = Report(title, "held out", 2, 10, {}, measurements)
-    rankings: Any = {"as in the paper": "summed", "by the local score": "sinkhorn"}
+    rankings: Any = {"as in the paper": "summed", "by the local similarity": "sinkhorn"}
     return ExperimentRow(title, n_steps, 700, rankings, report)
 
 
@@ -107,7 +102,7 @@ def test_each_number_stands_in_its_column() -> None:
     assert found["local top-1, own columns"] == "0.125"
     assert found["point-and-retrieve I2A / A2I"] == "0.400 / 0.300"
     assert found["R@1 I2A / A2I"] == "0.500 / 0.600"
-    assert found["R@1 by local score"] == "0.700 / 0.800"
+    assert found["R@1 by local similarity"] == "0.700 / 0.800"
     assert found["onset error, median ms"] == "123"
     assert found["MRR I2A / A2I"] == found["within 250 ms"] == "-"
 
@@ -117,7 +112,7 @@ def test_what_is_to_be_beaten_stands_under_the_runs() -> None:
     assert titles(table) == ["run", "---", "first", "second", "chance", "straight line"]
     chance, straight = cells(table, 4), cells(table, 5)
     assert chance["local top-1, 7 cells"] == "0.250"
-    assert chance["R@1 by local score"] == "0.003 / 0.003"
+    assert chance["R@1 by local similarity"] == "0.003 / 0.003"
     assert chance["onset error, median ms"] == straight["R@1 I2A / A2I"] == "-"
     assert straight["point-and-retrieve I2A / A2I"] == "0.200 / 0.100"
     assert straight["onset error, median ms"] == "200"
@@ -137,20 +132,13 @@ def test_runs_that_were_judged_on_different_grids_do_not_share_a_table() -> None
 
 @pytest.fixture(scope="module")
 def bundle(tmp_path_factory: pytest.TempPathFactory) -> Bundle:
-    """A bundle that reads melodies."""
-    return write_pitch_bundle(tmp_path_factory.mktemp("experiment") / "bundle")
+    """A bundle that reads melodies, with shards of two melodies beside it."""
+    return write_melodies(tmp_path_factory.mktemp("experiment"), layout="piano")
 
 
 @pytest.fixture(scope="module")
-def melodies(tmp_path_factory: pytest.TempPathFactory, bundle: Bundle) -> KeptPairs:
-    folder = tmp_path_factory.mktemp("melodies")
-    pairs = []
-    for piece, pitches in MELODIES.items():
-        write_engraved_msmd(folder / "msmd", piece, pitches)
-        for number, pair in enumerate(MsmdTree(folder / "msmd", bundle.image).read_piece(piece)):
-            pairs.append(replace(pair, key=f"{piece}.piano.{number}"))
-    write_shards(folder / "shards", pairs)
-    return KeptPairs(folder / "shards", "test", "piano", 6.0)
+def melodies(bundle: Bundle) -> KeptPairs:
+    return KeptPairs(bundle.folder.parent / "shards", "test", "piano", 6.0)
 
 
 Measure = Callable[[dict[str, Any]], ExperimentRow]
@@ -167,7 +155,7 @@ def test_a_right_bundle_finds_every_line_and_all_notes(measure: Measure, melodie
     row = measure(recipe(0.5))
     found = cells(format_experiment([row]), 2)
     assert float(found["local top-1, 7 cells"]) > 0.8
-    for column in ("R@1 I2A / A2I", "MRR I2A / A2I", "R@1 by local score", "MRR by local score"):
+    for column in ("R@1 I2A / A2I", "MRR I2A / A2I", "R@1 by local similarity", "MRR by local similarity"):
         assert found[column].endswith(" / 1.000")
     assert found["within 250 ms"] == "1.000"
     assert "-" not in found.values()
@@ -178,7 +166,7 @@ def test_a_right_bundle_finds_every_line_and_all_notes(measure: Measure, melodie
 def test_a_model_without_a_local_loss_is_not_ranked_by_its_score(measure: Measure) -> None:
     row = measure(recipe(0.0))
     assert row.rankings == {"as in the paper": "pooled"}
-    assert cells(format_experiment([row]), 2)["R@1 by local score"] == "-"
+    assert cells(format_experiment([row]), 2)["R@1 by local similarity"] == "-"
 
 
 def test_a_bundle_that_does_not_say_how_it_was_trained_is_refused(bundle: Bundle) -> None:

@@ -115,7 +115,7 @@ def test_a_dry_run_prints_what_a_run_would_take_and_writes_nothing(
     assert call(recipe, "--data", data, "--out", tmp_path / "run", "--dry-run") == 0
     output = capsys.readouterr().out
     assert "1 x 128 x 96 px" in output
-    assert "6 (3 an epoch)" in output
+    assert "6 (3 per epoch)" in output
     assert "GB in float32" in output
     assert not (tmp_path / "run").exists()
 

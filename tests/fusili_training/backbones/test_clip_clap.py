@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from fusili_mir.errors import InputError
 from fusili_training.backbones import Backbone, build_backbone
 from fusili_training.backbones.published_encoders import import_htsat
-from fusili_training.losses.sinkhorn import fusili_score
+from fusili_training.losses.sinkhorn import fusili_similarity
 
 TINY = {
     "embedding_dim": 16,
@@ -81,8 +81,8 @@ def test_64_distinct_frames_score_like_the_256_of_the_protocol(
         distinct = protocol[:, ::4]
         scale = torch.tensor(14.3, dtype=torch.float64)
         torch.testing.assert_close(
-            fusili_score(patches, distinct, scale),
-            fusili_score(patches, protocol, scale),
+            fusili_similarity(patches, distinct, scale),
+            fusili_similarity(patches, protocol, scale),
             rtol=1e-12,
             atol=1e-12,
         )

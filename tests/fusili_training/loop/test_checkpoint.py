@@ -61,6 +61,19 @@ def test_all_of_a_checkpoint_comes_back(tmp_path: Path) -> None:
     assert [file.name for file in tmp_path.iterdir()] == ["last.pt"]
 
 
+def test_the_keys_of_an_older_recipe_are_read_under_their_present_names(tmp_path: Path) -> None:
+    save_checkpoint(checkpoint(), tmp_path / "last.pt")
+    content = torch.load(tmp_path / "last.pt")
+    del content["recipe"]["model"]["class_token_in_similarity"]
+    del content["recipe"]["loss"]["local_similarity"]
+    content["recipe"]["model"]["class_token_in_score"] = False
+    content["recipe"]["loss"]["local_score"] = "cosine"
+    torch.save(content, tmp_path / "older.pt")
+    loaded = load_checkpoint(tmp_path / "older.pt").recipe
+    assert not loaded.model.class_token_in_similarity
+    assert loaded.loss.local_similarity == "cosine"
+
+
 def test_the_trained_model_can_be_built_from_its_checkpoint_alone(tmp_path: Path) -> None:
     saved = checkpoint()
     save_checkpoint(saved, tmp_path / "best.pt")

@@ -54,19 +54,19 @@ def test_parameters_and_their_optimiser_are_counted_exactly() -> None:
     assert found.state_bytes == 16 * n_parameters  # weight, gradient, two moments
 
 
-def test_activations_grow_with_the_batch_and_the_score_with_its_square() -> None:
+def test_activations_grow_with_the_batch_and_the_similarity_with_its_square() -> None:
     small, large = estimate(batch_size=8), estimate(batch_size=16)
     assert large.activation_bytes == pytest.approx(2 * small.activation_bytes, rel=0.01)
-    assert large.score_bytes == pytest.approx(4 * small.score_bytes, rel=0.2)
+    assert large.similarity_bytes == pytest.approx(4 * small.similarity_bytes, rel=0.2)
 
 
-def test_a_global_loss_needs_no_local_score() -> None:
-    assert estimate(alpha=0.0).score_bytes == 0
+def test_a_global_loss_needs_no_local_similarity() -> None:
+    assert estimate(alpha=0.0).similarity_bytes == 0
 
 
 def test_steps_are_said_when_the_data_is_known() -> None:
     assert "unknown without data" in estimate().lines()[-1]
-    assert estimate(n_batches=500).lines()[-1] == "steps           1,500 (500 an epoch)"
+    assert estimate(n_batches=500).lines()[-1] == "steps           1,500 (500 per epoch)"
 
 
 def test_noise_has_the_size_that_a_model_takes() -> None:

@@ -26,7 +26,7 @@ def run(
     [
         (LossOptions(alpha=0.0), {"global"}),
         (LossOptions(alpha=1.0), {"local"}),
-        (LossOptions(alpha=0.5, local_score="cosine"), {"local", "global"}),
+        (LossOptions(alpha=0.5, local_similarity="cosine"), {"local", "global"}),
         (LossOptions(alpha=0.0, supervision="local"), {"global", "alignment", "notes"}),
         (LossOptions(alpha=1.0, supervision="local", note_weight=0.0), {"local", "alignment"}),
     ],

@@ -5,7 +5,7 @@ import pytest
 from fusili_mir.errors import InputError
 from fusili_training.loop.recipe_files import find_recipe, list_recipes, read_recipe, recipe_from_dict
 
-# alpha, local score, pieces, mutations of each row of the paper's two tables
+# alpha, local similarity, pieces, mutations of each row of the paper's two tables
 TABLE_ROWS = {
     "table1-random-baseline": (0.0, None, "random", "none"),
     "table1-random-fusili": (0.5, "fusili", "random", "none"),
@@ -32,10 +32,10 @@ def write(folder: Path, name: str, text: str) -> Path:
 @pytest.mark.parametrize("name", TABLE_ROWS)
 def test_the_rows_of_the_tables_are_what_the_paper_says(name: str) -> None:
     recipe = read_recipe(name)
-    alpha, score, pieces, mutations = TABLE_ROWS[name]
+    alpha, similarity, pieces, mutations = TABLE_ROWS[name]
     assert recipe.name == name
     assert recipe.loss.alpha == alpha
-    assert score is None or recipe.loss.local_score == score
+    assert similarity is None or recipe.loss.local_similarity == similarity
     assert (recipe.data.pieces, recipe.data.mutations) == (pieces, mutations)
 
 
@@ -65,10 +65,10 @@ def test_the_dense_recipe_is_supervised_locally() -> None:
 
 
 def test_a_recipe_states_only_what_differs_from_the_one_it_extends(tmp_path: Path) -> None:
-    write(tmp_path, "base.toml", "seed = 3\n[loss]\nalpha = 0.25\nlocal_score = 'cosine'\n")
+    write(tmp_path, "base.toml", "seed = 3\n[loss]\nalpha = 0.25\nlocal_similarity = 'cosine'\n")
     recipe = read_recipe(write(tmp_path, "mine.toml", "extends = 'base.toml'\n[loss]\nalpha = 1\n"))
     assert (recipe.name, recipe.seed) == ("mine", 3)
-    assert (recipe.loss.alpha, recipe.loss.local_score) == (1.0, "cosine")
+    assert (recipe.loss.alpha, recipe.loss.local_similarity) == (1.0, "cosine")
 
 
 def test_recipes_that_extend_each_other_are_refused(tmp_path: Path) -> None:
@@ -98,11 +98,17 @@ def test_overrides_come_last_and_are_read_as_toml(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("override", "message"),
     [
-        ("loss.alhpa=0.5", r"unknown key loss.alhpa; did you mean alpha\? \[loss\] has alpha, local_score"),
+        (
+            "loss.alhpa=0.5",
+            r"unknown key loss.alhpa; did you mean alpha\? \[loss\] has alpha, local_similarity",
+        ),
         ("optimizer.rate=1", "unknown key optimizer; did you mean optimiser"),
         ("loss.alpha=2", r"alpha is 2.0; expected a weight within \[0, 1\]"),
         ("loss.alpha='a lot'", "loss.alpha is 'a lot'; expected a number"),
-        ("loss.local_score=dtw", "loss.local_score is 'dtw'; expected one of fusili, cosine, softmax"),
+        (
+            "loss.local_similarity=dtw",
+            "loss.local_similarity is 'dtw'; expected one of fusili, cosine, softmax",
+        ),
         ("data.batch_size=1.5", "data.batch_size is 1.5; expected a whole number"),
         ("training.compile=1", "training.compile is 1; expected true or false"),
         ("loss=3", "loss is 3; expected a table"),

@@ -13,9 +13,9 @@ from torch.nn.parallel import DistributedDataParallel
 
 from fusili_mir.errors import InputError
 from fusili_training.losses.gather import gather, gather_embeddings
+from fusili_training.losses.local_similarity import choose_local_similarity
 from fusili_training.losses.losses import ContrastiveLoss
 from fusili_training.losses.negative_memory import NegativeMemory
-from fusili_training.losses.scores import choose_local_score
 from fusili_training.model.embeddings import Embeddings
 
 BATCH, N_RANKS = 6, 2
@@ -50,14 +50,14 @@ def global_batch(seed: int = 1) -> tuple[Tensor, Tensor]:
 
 def loss_of(encoders: nn.Module, images: Tensor, audio: Tensor, is_original: Tensor) -> Tensor:
     left, right, scales = encoders(images, audio)
-    objective = ContrastiveLoss(0.4, choose_local_score("fusili", n_iterations=5))
+    objective = ContrastiveLoss(0.4, choose_local_similarity("fusili", n_iterations=5))
     return objective(left, right, scales[0], scales[1], is_original).total
 
 
 def loss_after(encoders: nn.Module, mine: slice) -> Tensor:
     """Return the loss of `mine` of a batch, with the batch before and a part of the one before that in memory."""
     memory = NegativeMemory(2 * BATCH - 3, embedding_dim=4)
-    objective = ContrastiveLoss(0.0, choose_local_score("fusili"))
+    objective = ContrastiveLoss(0.0, choose_local_similarity("fusili"))
     for seed in range(3):
         left, right, scales = encoders(*(tensor[mine] for tensor in global_batch(seed)))
         numbers = torch.arange(2 * seed, 2 * seed + BATCH)[

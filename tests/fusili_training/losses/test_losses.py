@@ -7,9 +7,9 @@ import torch
 from torch.nn import functional
 
 from fusili_mir.errors import InputError
+from fusili_training.losses.local_similarity import choose_local_similarity
 from fusili_training.losses.losses import ContrastiveLoss, LossTerms, info_nce
-from fusili_training.losses.negative_memory import NegativeMemory, RememberedScores
-from fusili_training.losses.scores import choose_local_score
+from fusili_training.losses.negative_memory import NegativeMemory, RememberedSimilarities
 from fusili_training.model.embeddings import Embeddings
 
 
@@ -24,40 +24,42 @@ IMAGES, RECORDINGS = embeddings(0, 3), embeddings(1, 5)
 LOCAL_SCALE, GLOBAL_SCALE = torch.tensor(4.0), torch.tensor(7.0)
 
 
-def test_equal_scores_cost_the_logarithm_of_the_number_of_candidates() -> None:
+def test_equal_similarities_cost_the_logarithm_of_the_number_of_candidates() -> None:
     assert info_nce(torch.zeros(5, 5)).item() == pytest.approx(math.log(5))
 
 
 def test_both_directions_count_the_same() -> None:
-    scores = torch.tensor([[2.0, 0.0], [1.0, 0.0]])
+    similarities = torch.tensor([[2.0, 0.0], [1.0, 0.0]])
     rows = (math.log(1 + math.exp(-2)) + math.log(1 + math.exp(1))) / 2
     columns = (math.log(1 + math.exp(-1)) + math.log(2)) / 2
-    assert info_nce(scores).item() == pytest.approx((rows + columns) / 2)
-    assert info_nce(scores.T).item() == pytest.approx((rows + columns) / 2)
+    assert info_nce(similarities).item() == pytest.approx((rows + columns) / 2)
+    assert info_nce(similarities.T).item() == pytest.approx((rows + columns) / 2)
 
 
 def test_mutants_are_candidates_but_not_queries() -> None:
-    scores = torch.tensor([[1.0, 3.0, 0.0], [5.0, -9.0, 5.0], [0.0, 2.0, 1.0]])
+    similarities = torch.tensor([[1.0, 3.0, 0.0], [5.0, -9.0, 5.0], [0.0, 2.0, 1.0]])
     is_original = torch.tensor([True, False, True])
-    rows = scores[[0, 2]].log_softmax(dim=1)
-    columns = scores[:, [0, 2]].log_softmax(dim=0)
+    rows = similarities[[0, 2]].log_softmax(dim=1)
+    columns = similarities[:, [0, 2]].log_softmax(dim=0)
     expected = -(rows[0, 0] + rows[1, 2] + columns[0, 0] + columns[2, 1]) / 4
-    torch.testing.assert_close(info_nce(scores, is_original), expected)
+    torch.testing.assert_close(info_nce(similarities, is_original), expected)
 
 
 def test_remembered_candidates_count_in_their_own_direction() -> None:
-    scores = torch.tensor([[2.0, 0.0], [1.0, 0.0]])
-    remembered = RememberedScores(torch.tensor([[1.0], [-torch.inf]]), torch.tensor([[0.0], [3.0]]))
+    similarities = torch.tensor([[2.0, 0.0], [1.0, 0.0]])
+    remembered = RememberedSimilarities(torch.tensor([[1.0], [-torch.inf]]), torch.tensor([[0.0], [3.0]]))
     rows = [
         math.log(1 + math.exp(-2) + math.exp(-1)),
         math.log(1 + math.e),
     ]  # the second has no more candidates
     columns = [math.log(1 + math.exp(-1) + math.exp(-2)), math.log(2 + math.exp(3))]
-    assert info_nce(scores, remembered=remembered).item() == pytest.approx((sum(rows) + sum(columns)) / 4)
+    assert info_nce(similarities, remembered=remembered).item() == pytest.approx(
+        (sum(rows) + sum(columns)) / 4
+    )
 
 
 def test_remembered_candidates_are_for_the_originals_alone() -> None:
-    remembered = RememberedScores(torch.zeros(2, 3), torch.zeros(2, 1))
+    remembered = RememberedSimilarities(torch.zeros(2, 3), torch.zeros(2, 1))
     loss = info_nce(torch.zeros(2, 2), torch.tensor([True, False]), remembered)
     assert loss.item() == pytest.approx((math.log(5) + math.log(3)) / 2)
 
@@ -74,36 +76,36 @@ def test_a_matrix_without_a_diagonal_is_refused() -> None:
 
 @pytest.mark.parametrize("alpha", [0.0, 0.3, 1.0])
 def test_alpha_mixes_the_local_and_the_global_loss(alpha: float) -> None:
-    score = choose_local_score("fusili")
-    local = info_nce(score(IMAGES.local, RECORDINGS.local, LOCAL_SCALE))
+    similarity = choose_local_similarity("fusili")
+    local = info_nce(similarity(IMAGES.local, RECORDINGS.local, LOCAL_SCALE))
     whole = info_nce(GLOBAL_SCALE * IMAGES.pooled @ RECORDINGS.pooled.T)
-    terms = ContrastiveLoss(alpha, score)(IMAGES, RECORDINGS, LOCAL_SCALE, GLOBAL_SCALE)
+    terms = ContrastiveLoss(alpha, similarity)(IMAGES, RECORDINGS, LOCAL_SCALE, GLOBAL_SCALE)
     torch.testing.assert_close(terms.total, alpha * local + (1 - alpha) * whole)
     assert (terms.local_term is None) == (alpha == 0)
     assert (terms.global_term is None) == (alpha == 1)
 
 
 def test_negatives_only_reach_both_terms() -> None:
-    score = choose_local_score("cosine")
+    similarity = choose_local_similarity("cosine")
     is_original = torch.tensor([True, True, False, False])
-    terms = ContrastiveLoss(0.5, score)(IMAGES, RECORDINGS, LOCAL_SCALE, GLOBAL_SCALE, is_original)
-    local = info_nce(score(IMAGES.local, RECORDINGS.local, LOCAL_SCALE), is_original)
+    terms = ContrastiveLoss(0.5, similarity)(IMAGES, RECORDINGS, LOCAL_SCALE, GLOBAL_SCALE, is_original)
+    local = info_nce(similarity(IMAGES.local, RECORDINGS.local, LOCAL_SCALE), is_original)
     whole = info_nce(GLOBAL_SCALE * IMAGES.pooled @ RECORDINGS.pooled.T, is_original)
     torch.testing.assert_close(terms.total, (local + whole) / 2)
 
 
 def test_the_global_loss_has_the_batch_before_as_further_candidates() -> None:
-    score = choose_local_score("cosine")
+    similarity = choose_local_similarity("cosine")
     memory = NegativeMemory(8, embedding_dim=6)
     earlier_images, earlier_recordings = embeddings(2, 3), embeddings(3, 5)
 
     def terms_of(images: Embeddings, recordings: Embeddings, numbers: list[int]) -> LossTerms:
-        return ContrastiveLoss(0.5, score)(
+        return ContrastiveLoss(0.5, similarity)(
             images, recordings, LOCAL_SCALE, GLOBAL_SCALE, memory=memory, numbers=torch.tensor(numbers)
         )
 
     first = terms_of(earlier_images, earlier_recordings, [0, 1, 2, 3])
-    alone = ContrastiveLoss(0.5, score)(earlier_images, earlier_recordings, LOCAL_SCALE, GLOBAL_SCALE)
+    alone = ContrastiveLoss(0.5, similarity)(earlier_images, earlier_recordings, LOCAL_SCALE, GLOBAL_SCALE)
     torch.testing.assert_close(first.total, alone.total)
 
     second = terms_of(IMAGES, RECORDINGS, [4, 5, 6, 2])  # pair 2 has come back
@@ -117,14 +119,14 @@ def test_the_global_loss_has_the_batch_before_as_further_candidates() -> None:
             candidates = torch.cat([rivals.pooled, before.pooled[others]])
             expected -= (GLOBAL_SCALE * candidates @ own.pooled[item]).log_softmax(dim=0)[item] / 8
     torch.testing.assert_close(second.global_term, expected)
-    without = ContrastiveLoss(0.5, score)(IMAGES, RECORDINGS, LOCAL_SCALE, GLOBAL_SCALE)
+    without = ContrastiveLoss(0.5, similarity)(IMAGES, RECORDINGS, LOCAL_SCALE, GLOBAL_SCALE)
     torch.testing.assert_close(second.local_term, without.local_term)
     assert memory.n_filled == 8
 
 
 def test_pairs_without_numbers_leave_the_memory_alone() -> None:
     memory = NegativeMemory(8, embedding_dim=6)
-    loss = ContrastiveLoss(0.0, choose_local_score("cosine"))
+    loss = ContrastiveLoss(0.0, choose_local_similarity("cosine"))
     loss(IMAGES, RECORDINGS, LOCAL_SCALE, GLOBAL_SCALE, memory=memory)
     assert memory.n_filled == 0
 
@@ -132,5 +134,5 @@ def test_pairs_without_numbers_leave_the_memory_alone() -> None:
 @pytest.mark.parametrize("alpha", [-0.1, 1.5, float("nan")])
 def test_an_alpha_outside_0_to_1_is_refused(alpha: float) -> None:
     with pytest.raises(InputError, match=r"expected a weight within \[0, 1\]") as caught:
-        ContrastiveLoss(alpha, choose_local_score("fusili"))
+        ContrastiveLoss(alpha, choose_local_similarity("fusili"))
     assert "\n" not in str(caught.value)

@@ -20,28 +20,28 @@ def memory_of(*pairs: tuple[list[float], list[float], int], size: int = 4) -> Ne
     return memory
 
 
-def test_an_empty_memory_has_no_scores() -> None:
+def test_an_empty_memory_compares_nothing() -> None:
     assert memory_of().compare(torch.tensor([EAST]), torch.tensor([EAST]), numbered(1), SCALE) is None
 
 
 def test_images_meet_remembered_recordings_and_recordings_meet_images() -> None:
     memory = memory_of((EAST, NORTH, 1), (NORTH, BETWEEN, 2))
-    scores = memory.compare(torch.tensor([EAST]), torch.tensor([NORTH]), numbered(3), SCALE)
-    assert scores is not None
+    similarities = memory.compare(torch.tensor([EAST]), torch.tensor([NORTH]), numbered(3), SCALE)
+    assert similarities is not None
     torch.testing.assert_close(
-        scores.image_to_audio, torch.tensor([[0.0, 6.0]])
+        similarities.image_to_audio, torch.tensor([[0.0, 6.0]])
     )  # the 2 empty places are left out
-    torch.testing.assert_close(scores.audio_to_image, torch.tensor([[0.0, 10.0]]))
+    torch.testing.assert_close(similarities.audio_to_image, torch.tensor([[0.0, 10.0]]))
 
 
 def test_a_pair_that_comes_back_is_no_candidate_for_itself() -> None:
     memory = memory_of((EAST, EAST, 1), (NORTH, NORTH, 2))
     batch = torch.tensor([EAST, NORTH])
-    scores = memory.compare(batch, batch, numbered(1, 3), SCALE)
-    assert scores is not None
+    similarities = memory.compare(batch, batch, numbered(1, 3), SCALE)
+    assert similarities is not None
     expected = torch.tensor([[-torch.inf, 0.0], [0.0, 10.0]])
-    torch.testing.assert_close(scores.image_to_audio, expected)
-    torch.testing.assert_close(scores.audio_to_image, expected)
+    torch.testing.assert_close(similarities.image_to_audio, expected)
+    torch.testing.assert_close(similarities.audio_to_image, expected)
 
 
 def test_the_oldest_pairs_are_forgotten_first() -> None:
@@ -62,10 +62,12 @@ def test_gradients_reach_the_batch_and_the_scale_but_not_the_memory() -> None:
     memory = memory_of((EAST, EAST, 1), (NORTH, NORTH, 2))
     images = torch.tensor([BETWEEN], requires_grad=True)
     scale = torch.tensor(10.0, requires_grad=True)
-    scores = memory.compare(images, images, numbered(1), scale)
-    assert scores is not None
+    similarities = memory.compare(images, images, numbered(1), scale)
+    assert similarities is not None
     memory.remember(images, images, numbered(1))  # before the backward pass, as in training
-    scores.image_to_audio.softmax(dim=1)[0, 1].backward()  # finite: the masked score is not multiplied
+    similarities.image_to_audio.softmax(dim=1)[
+        0, 1
+    ].backward()  # finite: the masked similarity is not multiplied
     assert images.grad is not None
     assert images.grad.isfinite().all()
     assert scale.grad is not None

@@ -1,4 +1,4 @@
-"""The FuSiLi score against a plain implementation that follows the definition pair by pair."""
+"""The FuSiLi similarity against a plain implementation that follows the definition pair by pair."""
 
 import math
 from typing import Any
@@ -9,11 +9,11 @@ from torch import Tensor
 from torch.nn import functional
 
 from fusili_mir.errors import InputError
-from fusili_training.losses.sinkhorn import fusili_score
+from fusili_training.losses.sinkhorn import fusili_similarity
 from fusili_training.losses.soft_alignment import Potentials, scale_plan
 
 
-def slow_score(
+def slow_similarity(
     patches: Tensor,
     frames: Tensor,
     scale: Tensor,
@@ -56,8 +56,8 @@ FRAME_MASK = torch.tensor([[1, 1, 1, 1, 1], [1, 1, 1, 1, 0], [0, 1, 1, 0, 0]], d
 def test_the_value_is_that_of_the_definition(n_iterations: int, masked: bool) -> None:
     masks = (PATCH_MASK, FRAME_MASK) if masked else (None, None)
     patches, frames, scale = batch()
-    expected = slow_score(patches, frames, scale, *masks, n_iterations)
-    found = fusili_score(patches, frames, scale, *masks, n_iterations)
+    expected = slow_similarity(patches, frames, scale, *masks, n_iterations)
+    found = fusili_similarity(patches, frames, scale, *masks, n_iterations)
     torch.testing.assert_close(found, expected, rtol=1e-12, atol=1e-12)
 
 
@@ -65,21 +65,21 @@ def test_the_value_is_that_of_the_definition(n_iterations: int, masked: bool) ->
 @pytest.mark.parametrize("masked", [False, True])
 def test_the_gradient_is_exact_through_all_iterations(n_iterations: int, masked: bool) -> None:
     masks = (PATCH_MASK, FRAME_MASK) if masked else (None, None)
-    assert torch.autograd.gradcheck(lambda *inputs: fusili_score(*inputs, *masks, n_iterations), batch())
+    assert torch.autograd.gradcheck(lambda *inputs: fusili_similarity(*inputs, *masks, n_iterations), batch())
 
 
 def test_one_iteration_by_hand() -> None:
     # One patch, two frames with cosines 1 and 0: whatever the row step does, each column ends up with 1/2.
     patches, frames = torch.tensor([[[1.0, 0.0]]]), torch.tensor([[[2.0, 0.0], [0.0, 5.0]]])
-    assert fusili_score(patches, frames, torch.tensor(8.0), n_iterations=1).item() == pytest.approx(4.0)
+    assert fusili_similarity(patches, frames, torch.tensor(8.0), n_iterations=1).item() == pytest.approx(4.0)
 
 
 @pytest.mark.parametrize("pairs_per_tile", [1, 3, 100])
 def test_the_tile_size_changes_nothing(pairs_per_tile: int) -> None:
     patches, frames, scale = batch(n_images=3, n_recordings=4)
     weights = torch.arange(12.0, dtype=torch.float64).view(3, 4)
-    expected = slow_score(patches, frames, scale)
-    found = fusili_score(patches, frames, scale, pairs_per_tile=pairs_per_tile)
+    expected = slow_similarity(patches, frames, scale)
+    found = fusili_similarity(patches, frames, scale, pairs_per_tile=pairs_per_tile)
     torch.testing.assert_close(found, expected)
     inputs = (patches, frames, scale)
     torch.testing.assert_close(
@@ -96,9 +96,9 @@ def test_float32_stays_within_1e_5_of_float64(scale: float) -> None:
     values, gradients = [], []
     for dtype in (torch.float32, torch.float64):
         inputs = [patches.to(dtype).requires_grad_(), frames.to(dtype).requires_grad_()]
-        scores = fusili_score(inputs[0], inputs[1], torch.tensor(scale, dtype=dtype))
-        values.append(scores.detach().double())
-        gradients.append([g.double() for g in torch.autograd.grad(scores.diagonal().sum(), inputs)])
+        similarities = fusili_similarity(inputs[0], inputs[1], torch.tensor(scale, dtype=dtype))
+        values.append(similarities.detach().double())
+        gradients.append([g.double() for g in torch.autograd.grad(similarities.diagonal().sum(), inputs)])
     assert ((values[0] - values[1]) / values[1]).abs().max() < 1e-5
     for single, double in zip(*gradients, strict=True):
         assert (single - double).norm() < 1e-4 * double.norm()
@@ -109,9 +109,9 @@ def test_a_very_high_scale_stays_finite_and_right() -> None:
     patches = torch.randn(2, 6, 4, generator=generator)
     frames = torch.randn(2, 9, 4, generator=generator)
     results = []
-    for dtype, score in ((torch.float32, fusili_score), (torch.float64, slow_score)):
+    for dtype, similarity in ((torch.float32, fusili_similarity), (torch.float64, slow_similarity)):
         x, y = patches.to(dtype).requires_grad_(), frames.to(dtype).requires_grad_()
-        value = score(x, y, torch.tensor(3000.0, dtype=dtype))
+        value = similarity(x, y, torch.tensor(3000.0, dtype=dtype))
         results.append([t.detach().double() for t in (value, *torch.autograd.grad(value.sum(), (x, y)))])
     for found, expected in zip(*results, strict=True):
         assert (found - expected).norm() < 1e-3 * expected.norm()
@@ -121,16 +121,16 @@ def test_a_pair_out_of_the_number_range_is_computed_in_the_log_domain(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def overflowing(*arguments: Any) -> tuple[Potentials, Tensor]:
-        potentials, scores = scale_plan(*arguments)
-        potentials.u[1] = scores[1] = torch.inf
+        potentials, similarities = scale_plan(*arguments)
+        potentials.u[1] = similarities[1] = torch.inf
         potentials.in_range[1] = False
-        return potentials, scores
+        return potentials, similarities
 
     inputs = batch()
-    expected = slow_score(*inputs, PATCH_MASK, FRAME_MASK)
+    expected = slow_similarity(*inputs, PATCH_MASK, FRAME_MASK)
     expected_gradients = torch.autograd.grad(expected.prod(), inputs)
     monkeypatch.setattr("fusili_training.losses.sinkhorn.scale_plan", overflowing)
-    found = fusili_score(*inputs, PATCH_MASK, FRAME_MASK, pairs_per_tile=2)
+    found = fusili_similarity(*inputs, PATCH_MASK, FRAME_MASK, pairs_per_tile=2)
     torch.testing.assert_close(found, expected)
     torch.testing.assert_close(torch.autograd.grad(found.prod(), inputs), expected_gradients)
 
@@ -139,13 +139,13 @@ def test_embeddings_that_are_no_numbers_spoil_their_own_pairs_only(monkeypatch: 
     def unexpected(*_: Any) -> Tensor:
         raise AssertionError("no other way to compute the pair can help")
 
-    monkeypatch.setattr("fusili_training.losses.sinkhorn.score_in_log_domain", unexpected)
+    monkeypatch.setattr("fusili_training.losses.sinkhorn.similarity_in_log_domain", unexpected)
     patches, frames, scale = batch()
-    expected = fusili_score(patches, frames, scale)
+    expected = fusili_similarity(patches, frames, scale)
     spoilt = patches.detach().clone().requires_grad_()
     with torch.no_grad():
         spoilt[0, 1] = torch.nan
-    found = fusili_score(spoilt, frames, scale)
+    found = fusili_similarity(spoilt, frames, scale)
     assert found[0].isnan().all()
     torch.testing.assert_close(found[1], expected[1])
     found.sum().backward()
@@ -153,31 +153,33 @@ def test_embeddings_that_are_no_numbers_spoil_their_own_pairs_only(monkeypatch: 
     assert spoilt.grad[0].isnan().any()
 
 
-def test_repeated_frames_leave_the_score_unchanged() -> None:
+def test_repeated_frames_leave_the_similarity_unchanged() -> None:
     patches, frames, scale = batch()
     repeated = frames.repeat_interleave(4, dim=1)
-    torch.testing.assert_close(fusili_score(patches, repeated, scale), fusili_score(patches, frames, scale))
+    torch.testing.assert_close(
+        fusili_similarity(patches, repeated, scale), fusili_similarity(patches, frames, scale)
+    )
 
 
 def test_the_order_of_patches_and_frames_does_not_matter() -> None:
     patches, frames, scale = batch()
-    shuffled = fusili_score(patches[:, [2, 0, 3, 1]], frames[:, [4, 2, 0, 1, 3]], scale)
-    torch.testing.assert_close(shuffled, fusili_score(patches, frames, scale))
+    shuffled = fusili_similarity(patches[:, [2, 0, 3, 1]], frames[:, [4, 2, 0, 1, 3]], scale)
+    torch.testing.assert_close(shuffled, fusili_similarity(patches, frames, scale))
 
 
 def test_autocast_accumulates_in_float32() -> None:
     patches, frames, scale = (t.detach().float() for t in batch())
-    expected = fusili_score(patches, frames, scale)
+    expected = fusili_similarity(patches, frames, scale)
     with torch.autocast("cpu", dtype=torch.bfloat16):
-        found = fusili_score(patches, frames, scale)
+        found = fusili_similarity(patches, frames, scale)
     assert found.dtype == torch.float32
     torch.testing.assert_close(found, expected)
 
 
-def test_a_matched_pair_scores_higher_than_a_mismatched_one() -> None:
+def test_a_matched_pair_is_more_similar_than_a_mismatched_one() -> None:
     embeddings = torch.eye(12).view(2, 6, 12)  # two segments that have nothing in common
-    scores = fusili_score(embeddings, embeddings.flip(1), torch.tensor(30.0))
-    assert scores.argmax(dim=1).tolist() == [0, 1]
+    similarities = fusili_similarity(embeddings, embeddings.flip(1), torch.tensor(30.0))
+    assert similarities.argmax(dim=1).tolist() == [0, 1]
 
 
 @pytest.mark.parametrize(
@@ -187,12 +189,15 @@ def test_a_matched_pair_scores_higher_than_a_mismatched_one() -> None:
         ({"scale": torch.ones(2)}, "single number"),
         ({"n_iterations": 0}, "at least 1"),
         ({"patch_mask": torch.ones(2, 4)}, "torch.bool"),
-        ({"patch_mask": torch.tensor([[True] * 4, [False] * 4])}, "item 1 of the batch has no valid patch"),
+        (
+            {"patch_mask": torch.tensor([[True] * 4, [False] * 4])},
+            "item 1 of the batch has padding only; expected at least one patch",
+        ),
     ],
 )
 def test_bad_input_is_refused_in_one_line(changes: dict[str, object], message: str) -> None:
     patches, frames, scale = batch()
     arguments = {"patches": patches, "frames": frames, "scale": scale} | changes
     with pytest.raises(InputError, match=message) as caught:
-        fusili_score(**arguments)  # type: ignore[arg-type]
+        fusili_similarity(**arguments)  # type: ignore[arg-type]
     assert "\n" not in str(caught.value)

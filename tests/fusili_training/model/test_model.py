@@ -6,8 +6,8 @@ import pytest
 import torch
 
 from fusili_mir.errors import InputError
+from fusili_training.losses.local_similarity import choose_local_similarity
 from fusili_training.losses.losses import ContrastiveLoss
-from fusili_training.losses.scores import choose_local_score
 from fusili_training.model.model import FusiliModel, ModelOptions
 
 SMALL = {"width": 16, "embedding_dim": 8, "stem_channels": (4, 4, 4)}
@@ -48,7 +48,7 @@ def test_all_embeddings_have_length_one() -> None:
     assert output.recordings.local.shape == (3, 10, 8)
 
 
-def test_the_class_token_is_scored_in_training_and_no_patch_otherwise(clip_clap: FusiliModel) -> None:
+def test_the_class_token_is_compared_in_training_and_no_patch_otherwise(clip_clap: FusiliModel) -> None:
     images, waveforms = torch.rand(2, 1, 224, 224), 0.1 * torch.randn(2, 960_000)
     clip_clap.eval()
     with torch.no_grad():
@@ -99,7 +99,7 @@ def test_every_parameter_that_is_not_frozen_learns(alpha: float) -> None:
     model = small_model()
     model.freeze_unused(alpha)
     output = model(*batch())
-    loss = ContrastiveLoss(alpha, choose_local_score("fusili"))
+    loss = ContrastiveLoss(alpha, choose_local_similarity("fusili"))
     loss(output.images, output.recordings, output.local_scale, output.global_scale).total.backward()
     assert [n for n, p in model.named_parameters() if p.requires_grad and p.grad is None] == []
     assert [n for n, p in model.named_parameters() if not p.requires_grad and p.grad is not None] == []
@@ -115,7 +115,7 @@ def test_with_prototypes_every_parameter_that_is_not_frozen_learns(
     model.freeze_unused(alpha)
     squares = torch.rand(2, 1, 224, 224), 0.1 * torch.randn(2, 960_000)
     output = model(*(batch() if backbone == "small" else squares))
-    loss = ContrastiveLoss(alpha, choose_local_score("fusili"))
+    loss = ContrastiveLoss(alpha, choose_local_similarity("fusili"))
     loss(output.images, output.recordings, output.local_scale, output.global_scale).total.backward()
     for name, parameter in model.named_parameters():
         assert (parameter.grad is not None) == parameter.requires_grad, name

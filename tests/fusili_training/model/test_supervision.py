@@ -42,7 +42,7 @@ def test_padding_changes_nothing() -> None:
     )
 
 
-def test_places_without_a_target_are_not_scored() -> None:
+def test_places_without_a_target_do_not_count() -> None:
     targets = TRUTH.clone()
     targets[:, :, 3] = 0  # nothing is known about frame 3, nor now about patch 2
     scale = torch.tensor(2.0)

@@ -26,6 +26,10 @@ from fusili_training.model.weights import read_checkpoint
 __all__ = ["Checkpoint", "Progress", "load_checkpoint", "load_trained_model", "save_checkpoint"]
 
 _FORMAT = 1
+_RENAMED_KEYS = {  # section and key of the recipe in older checkpoints -> the key today
+    ("model", "class_token_in_score"): "class_token_in_similarity",
+    ("loss", "local_score"): "local_similarity",
+}
 
 
 @dataclass(frozen=True)
@@ -165,13 +169,22 @@ def load_checkpoint(path: Path) -> Checkpoint:
         found = f"format {content['format']}" if "format" in content else "no checkpoint of fusili-mir"
         raise InputError(f"{path}: {found}; expected a checkpoint of format {_FORMAT}")
     return Checkpoint(
-        recipe=recipe_from_dict(content["recipe"], str(path)),
+        recipe=recipe_from_dict(_with_current_keys(content["recipe"]), str(path)),
         progress=Progress(**content["progress"]),
         model=content["model_state_dict"],
         optimiser=content["optimizer_state_dict"],
         random_states=content["random_states"],
         memory=content.get("memory"),  # checkpoints of earlier versions have none
     )
+
+
+def _with_current_keys(recipe: dict[str, Any]) -> dict[str, Any]:
+    """Return the recipe of a checkpoint with the keys of older versions under their present names."""
+    current = {name: dict(value) if isinstance(value, dict) else value for name, value in recipe.items()}
+    for (section, old), new in _RENAMED_KEYS.items():
+        if old in current.get(section, {}):
+            current[section][new] = current[section].pop(old)
+    return current
 
 
 def load_trained_model(path: Path) -> tuple[FusiliModel, Checkpoint]:

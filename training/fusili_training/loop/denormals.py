@@ -1,4 +1,4 @@
-"""Treating denormal numbers as 0 on a CPU, where a Sinkhorn score is many times slower on them."""
+"""Treating denormal numbers as 0 on a CPU, where Sinkhorn's iterations are many times slower on them."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ __all__ = ["flushed_denormals"]
 
 @contextmanager
 def flushed_denormals() -> Iterator[None]:
-    """Flush denormal numbers to 0 meanwhile, in this thread and those that it starts."""
+    """Flush denormal numbers to 0 within the context, in this thread and in the threads it starts."""
     for kind in (np.float32, np.float64):
-        np.finfo(kind).smallest_subnormal  # noqa: B018 (kept from now on; read later, numpy would warn)
+        np.finfo(kind).smallest_subnormal  # noqa: B018 (numpy caches it; the first access must come before denormals are flushed)
     torch.set_flush_denormal(True)
     try:
         yield

@@ -1,7 +1,7 @@
-"""What a run will need, before it is started: parameters, memory, steps.
+"""What a run will need, estimated before it starts: parameters, memory, steps.
 
-The memory of weights, gradients and optimiser is counted. That of activations is measured, as the peak of a
-forward and a backward pass on two pairs and of the local score on a few, and scaled up to the batch.
+The memory for weights, gradients and optimiser is counted. The memory for activations is measured, as the peak of
+a forward and backward pass on two pairs and of the local similarity on a few, and scaled up to the batch.
 """
 
 from __future__ import annotations
@@ -34,15 +34,15 @@ class Estimate:
     Attributes
     ----------
     n_parameters, n_head_parameters, n_encoder_parameters : int
-        All of them, and those that are trained.
+        Number of all parameters, and of the trained parameters of the heads and of the encoders.
     state_bytes : int
         Weights, gradients and the two moments of AdamW, in float32.
     activation_bytes : int
-        Activations in float32; about half under bfloat16 autocast.
-    score_bytes : int
-        Local score of this rank's images with all recordings.
+        Activations in float32; about half of it under bfloat16 autocast.
+    similarity_bytes : int
+        Local similarity of this rank's images to all recordings.
     n_batches, n_steps : int or None
-        Steps of an epoch and of the run; None when the data is not known.
+        Steps per epoch and steps of the run; None if the data is unknown.
     """
 
     n_parameters: int
@@ -50,23 +50,23 @@ class Estimate:
     n_encoder_parameters: int
     state_bytes: int
     activation_bytes: int
-    score_bytes: int
+    similarity_bytes: int
     n_batches: int | None
     n_steps: int | None
 
     def lines(self) -> list[str]:
         """Return the estimate for people to read."""
-        full = self.state_bytes + self.activation_bytes + self.score_bytes
+        full = self.state_bytes + self.activation_bytes + self.similarity_bytes
         mixed = full - self.activation_bytes // 2
         steps = "unknown without data (--data)"
         if self.n_steps is not None:
-            steps = f"{self.n_steps:,} ({self.n_batches:,} an epoch)"
+            steps = f"{self.n_steps:,} ({self.n_batches:,} per epoch)"
         return [
             f"parameters      {self.n_parameters:,} (trained: {self.n_head_parameters:,} in the heads,"
             f" {self.n_encoder_parameters:,} in the encoders)",
-            f"memory a rank   {_gb(full)} in float32, about {_gb(mixed)} under bfloat16 autocast"
+            f"memory per rank {_gb(full)} in float32, about {_gb(mixed)} under bfloat16 autocast"
             f" (weights and optimiser {_gb(self.state_bytes)}, activations {_gb(self.activation_bytes)},"
-            f" local score {_gb(self.score_bytes)})",
+            f" local similarity {_gb(self.similarity_bytes)})",
             f"steps           {steps}",
         ]
 
@@ -79,15 +79,16 @@ def estimate_run(
     Parameters
     ----------
     recipe : Recipe
-        Of the run.
+        Recipe of the run.
     model : FusiliModel
-        As it starts; its batch statistics and the heads that are frozen change.
+        The model that the run starts with; its batch statistics change, and heads that the loss never reaches are
+        frozen.
     inputs : Inputs
         Two pairs of the size to plan for, on the CPU.
     n_batches : int or None
-        In an epoch, if it is known.
+        Batches per epoch, if known.
     n_ranks : int
-        Between which the batch is divided.
+        Number of ranks that share a batch.
     """
     objective = Objective(model, recipe.loss).train()
     groups = {group.name: sum(p.numel() for p in group.parameters) for group in model.parameter_groups()}
@@ -110,14 +111,16 @@ def estimate_run(
         n_encoder_parameters=groups["encoders"],
         state_bytes=_NUMBER_BYTES * (n_parameters + 3 * sum(groups.values())),
         activation_bytes=memory.peak_bytes * batch // len(inputs.images),
-        score_bytes=_score_bytes(objective.contrastive, n_patches, n_frames, batch * recipe.data.batch_size),
+        similarity_bytes=_similarity_bytes(
+            objective.contrastive, n_patches, n_frames, batch * recipe.data.batch_size
+        ),
         n_batches=n_batches,
         n_steps=None if n_batches is None else total_steps(recipe, n_batches),
     )
 
 
 def noise_inputs(model: FusiliModel) -> Inputs:
-    """Return two pairs of noise for a model; where it takes any size, two strips of 512 px and 20 s."""
+    """Return two pairs of noise for a model; where the size is free, two strips of 512 px and 20 s."""
     image, audio = model.image.geometry, model.audio.geometry
     n_strips = image.max_strips or _DEFAULT_STRIPS
     n_samples = int(_DEFAULT_SEC * audio.sample_rate_hz)
@@ -129,21 +132,21 @@ def noise_inputs(model: FusiliModel) -> Inputs:
     )
 
 
-def _score_bytes(loss: ContrastiveLoss, n_patches: int, n_frames: int, n_pairs: int) -> int:
-    """Extrapolate the peak of the local score from 2 x 2 and 4 x 4 pairs."""
+def _similarity_bytes(loss: ContrastiveLoss, n_patches: int, n_frames: int, n_pairs: int) -> int:
+    """Extrapolate the peak of the local similarity from 2 x 2 and 4 x 4 pairs."""
     if loss.alpha == 0:
         return 0
-    few, more = (_measure_score(loss, side, n_patches, n_frames) for side in (2, 4))
+    few, more = (_measure_similarity(loss, side, n_patches, n_frames) for side in (2, 4))
     return few + max(0, more - few) * (n_pairs - 4) // 12
 
 
-def _measure_score(loss: ContrastiveLoss, side: int, n_patches: int, n_frames: int) -> int:
+def _measure_similarity(loss: ContrastiveLoss, side: int, n_patches: int, n_frames: int) -> int:
     patches = torch.randn(side, n_patches, 8, requires_grad=True)
     frames = torch.randn(side, n_frames, 8, requires_grad=True)
     memory = LiveMemory([patches, frames])
     with flushed_denormals(), memory:
-        scores: Tensor = loss.local_score(patches, frames, torch.tensor(10.0))
-        scores.sum().backward()  # type: ignore[no-untyped-call]
+        similarities: Tensor = loss.local_similarity(patches, frames, torch.tensor(10.0))
+        similarities.sum().backward()  # type: ignore[no-untyped-call]
     return memory.peak_bytes
 
 

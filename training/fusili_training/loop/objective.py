@@ -1,7 +1,7 @@
-"""What a recipe minimises: the contrastive loss, and the terms of local supervision beside it.
+"""What a recipe minimises: the contrastive loss, and the terms of local supervision added to it.
 
-The model and its losses are one module, so that everything a step computes is inside the forward pass that
-DistributedDataParallel watches.
+The model and its losses form one module, so everything that a step computes is inside the forward pass that
+DistributedDataParallel wraps.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from torch import Tensor, nn
 
 from fusili_training.loop.recipe import LossOptions
 from fusili_training.losses.gather import gather, gather_embeddings
+from fusili_training.losses.local_similarity import choose_local_similarity
 from fusili_training.losses.losses import ContrastiveLoss, info_nce
 from fusili_training.losses.negative_memory import NegativeMemory
-from fusili_training.losses.scores import choose_local_score
 from fusili_training.model.embeddings import Embeddings
 from fusili_training.model.model import FusiliModel, PairOutput
 from fusili_training.model.prototype_pooling import PrototypePooling
 from fusili_training.model.supervision import alignment_loss
 from fusili_training.model.targets import DenseTargets
 
-__all__ = ["TERMS", "Objective", "StepOutput", "patches_only"]
+__all__ = ["TERMS", "Objective", "StepOutput"]
 
 TERMS = ("local", "global", "alignment", "notes")
 
@@ -37,9 +37,9 @@ class StepOutput:
     loss : Tensor [shape=()]
         What is minimised.
     terms : dict
-        Its terms by name, before their weights; see `TERMS`.
+        Its terms by name, before weighting; see `TERMS`.
     encoded : PairOutput
-        The batch as the model saw it.
+        The encoded batch.
     """
 
     loss: Tensor
@@ -55,9 +55,9 @@ class Objective(nn.Module):
     model : FusiliModel
     options : LossOptions
     global_only : bool
-        Whether the global loss is all that is computed, whatever the options say the model was trained with.
-        Of a model that pools by prototypes the memory then holds features, which stay right while the pooling
-        learns, and all pairs in it are learnt from at every step.
+        Whether to compute the global loss only, whatever the options say. With pooling by prototypes, the memory
+        then holds features instead of embeddings: they stay valid while the pooling is trained, and every step
+        learns from all pairs in the memory.
     """
 
     def __init__(self, model: FusiliModel, options: LossOptions, global_only: bool = False) -> None:
@@ -67,8 +67,8 @@ class Objective(nn.Module):
         self.global_only = global_only
         self.contrastive = ContrastiveLoss(
             0.0 if global_only else options.alpha,
-            choose_local_score(
-                options.local_score, options.sinkhorn_iterations, model.audio.geometry.frame_repeats
+            choose_local_similarity(
+                options.local_similarity, options.sinkhorn_iterations, model.audio.geometry.frame_repeats
             ),
         )
         self.memory = None
@@ -99,10 +99,10 @@ class Objective(nn.Module):
         is_original : Tensor of bool [shape=(B,)], optional
             False for pairs that serve as negatives only.
         targets : DenseTargets, optional
-            Needed under local supervision, and only there.
+            Targets of local supervision; required there, unused otherwise.
         numbers : Tensor of int64 [shape=(B,)], optional
-            Of the pairs, see `fusili_training.losses.negative_memory.pair_numbers`, for a step that uses the
-            memory and adds to it, and that the statistics of pooling follow; None in validation.
+            Numbers of the pairs, see `fusili_training.losses.negative_memory.pair_numbers`. With them, the step
+            uses the memory, adds to it, and updates the statistics of pooling. None in validation.
         """
         encoded = self.model(images, waveforms)
         pooling = self.model.pooling
@@ -111,9 +111,9 @@ class Objective(nn.Module):
             features = self._describe(pooling, encoded)
             if self.global_only and self.memory is not None:
                 self.memory.remember(*features, gather(numbers))
-                term = self._score_memory(pooling, self.memory, encoded.global_scale)
+                term = self._memory_loss(pooling, self.memory, encoded.global_scale)
                 return StepOutput(term, {"global": term}, encoded)
-            if is_first:  # it was pooled without statistics
+            if is_first:  # the batch was pooled before there were any statistics
                 encoded = self.model(images, waveforms)
         contrast = self.contrastive(
             encoded.images,
@@ -136,7 +136,8 @@ class Objective(nn.Module):
     def _describe(self, pooling: PrototypePooling, encoded: PairOutput) -> tuple[Tensor, Tensor]:
         """Return the features [shape=(B, n_features)] of the images and recordings of all ranks.
 
-        The statistics of pooling follow them; on top of a trained model its prototypes are of the first ones.
+        They also update the statistics of pooling. On top of a trained model, the first batch provides the
+        prototypes.
         """
         patches, mask = encoded.patches, encoded.image_tokens.mask
         if self.global_only and int(pooling.n_followed) == 0:
@@ -148,8 +149,8 @@ class Objective(nn.Module):
         return images, recordings
 
     @staticmethod
-    def _score_memory(pooling: PrototypePooling, memory: NegativeMemory, scale: Tensor) -> Tensor:
-        """Return the global loss of all pairs whose features are remembered, the same on every rank."""
+    def _memory_loss(pooling: PrototypePooling, memory: NegativeMemory, scale: Tensor) -> Tensor:
+        """Return the global loss of all remembered pairs, the same on every rank."""
         n_filled = memory.n_filled
         images = pooling.project(memory.images[:n_filled].clone(), "image")
         recordings = pooling.project(memory.recordings[:n_filled].clone(), "audio")
@@ -158,18 +159,12 @@ class Objective(nn.Module):
         return info_nce((scale * images @ recordings.T).masked_fill(comes_back, -torch.inf))
 
     def _supervise(self, encoded: PairOutput, targets: DenseTargets) -> Iterator[tuple[str, float, Tensor]]:
-        """Yield name, weight and value of the terms of local supervision."""
+        """Yield the name, weight and value of each term of local supervision."""
         masks = encoded.image_tokens.mask, encoded.audio_tokens.mask
         if self.options.alignment_weight > 0:
-            patches, frames = patches_only(encoded), encoded.recordings.local
-            term = alignment_loss(patches, frames, encoded.local_scale, targets.alignment, *masks)
+            frames = encoded.recordings.local
+            term = alignment_loss(encoded.patches, frames, encoded.local_scale, targets.alignment, *masks)
             yield "alignment", self.options.alignment_weight, term
         if self.model.note_heads is not None:
             tokens = encoded.image_tokens.local, encoded.audio_tokens.local
             yield "notes", self.options.note_weight, self.model.note_heads(*tokens, targets.notes, *masks)
-
-
-def patches_only(encoded: PairOutput) -> Tensor:
-    """Return the patch embeddings [shape=(B, N, d)], without the class token that training may add in front."""
-    n_patches = encoded.image_tokens.local.shape[1]
-    return encoded.images.local[:, -n_patches:]

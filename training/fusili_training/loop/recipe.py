@@ -57,7 +57,7 @@ class LossOptions:
     ----------
     alpha : float
         Weight of the local loss against the global one, within [0, 1].
-    local_score : str
+    local_similarity : str
         How patches and frames are compared.
     sinkhorn_iterations : int
         The paper's K.
@@ -74,7 +74,7 @@ class LossOptions:
     """
 
     alpha: float = 0.5
-    local_score: Literal["fusili", "cosine", "softmax"] = "fusili"
+    local_similarity: Literal["fusili", "cosine", "softmax"] = "fusili"
     sinkhorn_iterations: int = 20
     memory: int = 0
     supervision: Literal["global", "local"] = "global"

@@ -1,8 +1,8 @@
-"""Judging a model between steps: its loss and its local top-1 on the validation pairs.
+"""Validating a model between steps: its loss and its local top-1 on the validation pairs.
 
-The two are joined in one number, by which the best checkpoint is chosen and a run is stopped early:
-``ln(top-1) - loss``. Both halves are logarithms of how probable a right answer is, that of a frame for its patch
-and that of a segment for its partner, so that neither has a unit.
+The two are combined in one number, ``ln(top-1) - loss``, which decides the best checkpoint and early stopping.
+Both parts are log-probabilities of a right answer (a frame finds its patch; a segment finds its partner), so they
+can be added without a weight.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from fusili_mir.geometry import FrameGrid, PatchGrid
 from fusili_training.data.batch import Batch
 from fusili_training.loop.distributed import Ranks
 from fusili_training.loop.feeding import prepare
-from fusili_training.loop.objective import Objective, patches_only
+from fusili_training.loop.objective import Objective
 from fusili_training.loop.precision import autocast
 from fusili_training.loop.recipe import Recipe
 from fusili_training.model.model import PairOutput
@@ -30,19 +30,19 @@ from fusili_training.truth import TruthArray
 
 __all__ = ["FrameHits", "Validation", "count_hits", "local_similarities", "validate"]
 
-_LEAST_TOP1 = 1e-6  # a model that never hits is as bad as one that hits once in a million
+_LEAST_TOP1 = 1e-6  # keeps the logarithm finite
 
 
 @dataclass(frozen=True)
 class Validation:
-    """How good a model is.
+    """The result of one validation.
 
     Attributes
     ----------
     loss : float
-        Mean over the batches of what is minimised in training.
+        Training loss, averaged over the validation batches.
     local_top1 : float
-        Share of audio frames, up to each segment's last note, whose most similar patch is a right one.
+        Share of the audio frames, up to the last note of each segment, whose most similar patch is a right one.
     """
 
     loss: float
@@ -50,25 +50,25 @@ class Validation:
 
     @property
     def joint(self) -> float:
-        """The larger, the better."""
+        """``ln(top-1) - loss``; larger is better."""
         return math.log(max(self.local_top1, _LEAST_TOP1)) - self.loss
 
 
 @dataclass(frozen=True)
 class FrameHits:
-    """How many of so many frames were right."""
+    """The number of frames, and how many of them found a right patch."""
 
     n_right: int
     n_frames: int
 
 
 def local_similarities(objective: Objective, encoded: PairOutput) -> Tensor:
-    """Return each pair's similarity matrix [shape=(B, N, M)], padded patches at -inf.
+    """Return the similarity matrix of each pair [shape=(B, N, M)], with -inf for padded patches.
 
-    A model whose local heads were never trained is judged through its global ones, as in the paper.
+    If the local heads were never trained, the global heads are used instead, as in the paper.
     """
     if objective.options.trains_local_heads:
-        patches, frames = patches_only(encoded), encoded.recordings.local
+        patches, frames = encoded.patches, encoded.recordings.local
     else:
         model = objective.model
         patches, frames = (
@@ -93,13 +93,14 @@ def count_hits(
     Parameters
     ----------
     similarity : np.ndarray [shape=(N, M)]
-        Of one pair.
+        Similarity matrix of one pair.
     truth : TruthArray [shape=(notes,)]
-        Of the pair.
+        Truth of the pair.
     patches, frames : PatchGrid, FrameGrid
-        Of the N patches and M frames.
+        Grids of the N patches and M frames.
     frame_repeats : int
-        How many frames of the protocol, which are counted, one of the M stands for.
+        How many frames of the paper's protocol each of the M frames stands for; the protocol's frames are
+        counted.
     """
     protocol = FrameGrid(len(frames) * frame_repeats, frames.frame_sec / frame_repeats, frames.start_sec)
     right = sounding_patches(truth, patches, protocol)
@@ -109,9 +110,9 @@ def count_hits(
 
 @torch.no_grad()
 def validate(objective: Objective, batches: Iterable[Batch], recipe: Recipe, ranks: Ranks) -> Validation:
-    """Judge a model on this rank's validation batches and those of all others.
+    """Validate a model on the validation batches of all ranks.
 
-    Every rank must have the same number of them, at least one, and their truths.
+    Every rank must have the same number of batches, at least one.
     """
     model = objective.model
     was_training = objective.training

@@ -1,9 +1,9 @@
 """Gathering a batch across the ranks of a distributed run, with gradients.
 
-Each rank computes the loss of the whole global batch. The backward pass of `gather` sums the gradients that
-all ranks have for a rank's own items, which are those of as many equal losses as there are ranks; averaging
-the parameter gradients over the ranks, as DistributedDataParallel does, leaves exactly the gradient of one
-process on the global batch. Outside a process group everything here is the identity.
+Each rank computes the loss of the whole global batch. For a rank's own items, the backward pass of `gather` sums
+the gradients that all ranks have. That is the gradient of the loss, once per rank; DistributedDataParallel
+averages parameter gradients over the ranks, so the result is exactly the gradient of one process on the global
+batch. Outside a process group every function here is the identity.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ def n_ranks() -> int:
 
 
 def gather(items: Tensor) -> Tensor:
-    """Concatenate the items [shape=(B, ...)] of all ranks, rank by rank [shape=(ranks * B, ...)].
+    """Concatenate the items [shape=(B, ...)] of all ranks in the order of the ranks [shape=(ranks * B, ...)].
 
-    The shapes must agree. Booleans are gathered too; gradients flow to floating-point items only.
+    All ranks must have the same shape. Booleans are gathered too; gradients reach floating-point items only.
     """
     if n_ranks() == 1:
         return items
@@ -41,7 +41,7 @@ def gather(items: Tensor) -> Tensor:
 
 
 def gather_embeddings(embeddings: Embeddings) -> Embeddings:
-    """Gather embeddings; ranks may differ in the number of patches or frames, not in the batch size."""
+    """Gather embeddings; ranks may differ in the number of patches or frames, but not in the batch size."""
     if n_ranks() == 1:
         return embeddings
     local, mask = embeddings.local, embeddings.mask
@@ -49,7 +49,7 @@ def gather_embeddings(embeddings: Embeddings) -> Embeddings:
     sizes = gather(torch.tensor([[batch, length]], device=local.device))
     if bool((sizes[:, 0] != batch).any()):
         raise InputError(
-            f"the ranks have batches of {sizes[:, 0].tolist()} items; expected the same size on every rank"
+            f"the ranks have batches of {sizes[:, 0].tolist()} items; expected the same number on every rank"
             " (drop the last incomplete batch)"
         )
     if mask is None:

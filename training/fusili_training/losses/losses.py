@@ -1,4 +1,4 @@
-"""The contrastive losses: symmetric InfoNCE on global and local scores, and their mixture."""
+"""The contrastive losses: symmetric InfoNCE on global and local similarities, and their mixture."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from torch.nn import functional
 
 from fusili_mir.errors import InputError
 from fusili_training.losses.gather import gather, gather_embeddings
-from fusili_training.losses.negative_memory import NegativeMemory, RememberedScores
-from fusili_training.losses.scores import LocalScore
+from fusili_training.losses.local_similarity import LocalSimilarity
+from fusili_training.losses.negative_memory import NegativeMemory, RememberedSimilarities
 from fusili_training.model.embeddings import Embeddings
 
 __all__ = ["ContrastiveLoss", "LossTerms", "info_nce"]
@@ -19,7 +19,7 @@ __all__ = ["ContrastiveLoss", "LossTerms", "info_nce"]
 
 @dataclass(frozen=True)
 class LossTerms:
-    """The loss of a batch and the two terms it mixes; a term of weight 0 is not computed."""
+    """The loss of a batch and the two terms it mixes; a term of weight 0 is None."""
 
     total: Tensor
     local_term: Tensor | None
@@ -27,33 +27,33 @@ class LossTerms:
 
 
 def info_nce(
-    scores: Tensor, is_original: Tensor | None = None, remembered: RememberedScores | None = None
+    similarities: Tensor, is_original: Tensor | None = None, remembered: RememberedSimilarities | None = None
 ) -> Tensor:
-    """Return the symmetric InfoNCE loss of a score matrix.
+    """Return the symmetric InfoNCE loss of a matrix of pair similarities.
 
     Parameters
     ----------
-    scores : Tensor [shape=(B, B)]
-        Image i against recording j, the scale already in them; the pairs are on the diagonal.
+    similarities : Tensor [shape=(B, B)]
+        Similarity of image i to recording j, already scaled; the true pairs are on the diagonal.
     is_original : Tensor of bool [shape=(B,)], optional
-        False for mutants that serve as negatives only: they stay candidates for the originals, but their own
-        rows (and, in the other direction, columns) are not scored.
-    remembered : RememberedScores, optional
-        The same B pairs against further candidates, none of which is a right one.
+        False for mutants that serve as negatives only: they are candidates for the originals, but their own
+        rows (and, in the other direction, columns) do not count.
+    remembered : RememberedSimilarities, optional
+        The same B pairs against further candidates, all of them wrong.
 
     Returns
     -------
     Tensor [shape=()]
         Mean of the image-to-audio and the audio-to-image cross-entropies.
     """
-    if scores.ndim != 2 or scores.shape[0] != scores.shape[1]:
-        raise InputError(f"scores of shape {tuple(scores.shape)} have no diagonal; expected (B, B)")
-    targets = torch.arange(len(scores), device=scores.device)
+    if similarities.ndim != 2 or similarities.shape[0] != similarities.shape[1]:
+        raise InputError(f"the similarities have shape {tuple(similarities.shape)}; expected (B, B)")
+    targets = torch.arange(len(similarities), device=similarities.device)
     if is_original is not None:
         targets = targets[is_original]
         if not len(targets):
-            raise InputError("all items of the batch are mutants; expected at least one original to score")
-    rows, columns = scores, scores.T
+            raise InputError("all items of the batch are mutants; expected at least one original")
+    rows, columns = similarities, similarities.T
     if remembered is not None:
         rows = torch.cat([rows, remembered.image_to_audio], dim=1)
         columns = torch.cat([columns, remembered.audio_to_image], dim=1)
@@ -66,20 +66,21 @@ def info_nce(
 class ContrastiveLoss:
     """``alpha * L_local + (1 - alpha) * L_global`` on the global batch of all ranks.
 
-    A rank scores its own images against the recordings of all ranks and gathers the rows of scores, so that
-    no pair is scored twice. With a memory the global loss has its pairs as candidates, too, and it remembers the
-    batch afterwards.
+    Each rank compares its own images with the recordings of all ranks and gathers the rows of similarities, so no
+    pair is compared twice. With a memory, the global loss also has the remembered pairs as candidates, and the
+    memory then takes in the batch.
 
     Attributes
     ----------
     alpha : float
         Weight of the local loss, within [0, 1].
-    local_score : LocalScore
-        See `fusili_training.losses.scores.choose_local_score`.
+    local_similarity : LocalSimilarity
+        How images and recordings are compared; see
+        `fusili_training.losses.local_similarity.choose_local_similarity`.
     """
 
     alpha: float
-    local_score: LocalScore
+    local_similarity: LocalSimilarity
 
     def __post_init__(self) -> None:
         if not 0 <= self.alpha <= 1:
@@ -103,23 +104,25 @@ class ContrastiveLoss:
         Parameters
         ----------
         images, recordings : Embeddings
-            This rank's part of the batch; item i of the one belongs to item i of the other.
+            This rank's part of the batch; image i and recording i are a pair.
         local_scale, global_scale : Tensor [shape=()]
-            ``exp(logit_scale)`` of the two scores.
+            ``exp(logit_scale)`` of the two similarities.
         is_original : Tensor of bool [shape=(B,)], optional
-            See `info_nce`; this rank's part.
+            This rank's part; see `info_nce`.
         memory : NegativeMemory, optional
-            Of earlier batches.
+            Pairs of earlier batches.
         numbers : Tensor of int64 [shape=(B,)], optional
-            Of this rank's pairs, see `fusili_training.losses.negative_memory.pair_numbers`; without them the
-            memory takes no part.
+            Numbers of this rank's pairs, see `fusili_training.losses.negative_memory.pair_numbers`; without them
+            the memory is not used.
         """
         everyone = gather_embeddings(recordings)
         if is_original is not None:
             is_original = gather(is_original)
         local_term = global_term = None
         if self.alpha > 0:
-            rows = self.local_score(images.local, everyone.local, local_scale, images.mask, everyone.mask)
+            rows = self.local_similarity(
+                images.local, everyone.local, local_scale, images.mask, everyone.mask
+            )
             local_term = info_nce(gather(rows), is_original)
         if self.alpha < 1:
             rows = global_scale * images.pooled.float() @ everyone.pooled.float().T
@@ -137,7 +140,11 @@ class ContrastiveLoss:
 
 def _recall(
     memory: NegativeMemory, images: Tensor, recordings: Tensor, numbers: Tensor, scale: Tensor
-) -> RememberedScores | None:
-    """Return the scores of the pairs of all ranks; each rank compares its own."""
+) -> RememberedSimilarities | None:
+    """Return the similarities to the memory of the pairs of all ranks; each rank compares its own pairs."""
     own = memory.compare(images, recordings, numbers, scale)
-    return None if own is None else RememberedScores(gather(own.image_to_audio), gather(own.audio_to_image))
+    return (
+        None
+        if own is None
+        else RememberedSimilarities(gather(own.image_to_audio), gather(own.audio_to_image))
+    )

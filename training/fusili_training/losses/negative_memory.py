@@ -1,7 +1,7 @@
-"""A memory of global embeddings: the pairs of the latest steps, as further candidates of the global loss.
+"""A memory of global embeddings: the pairs of the latest steps as further candidates for the global loss.
 
-Batches that a CPU can afford hold few candidates. The embeddings of earlier batches cost nothing more and are
-nearly what the model of this step would give (the cross-batch memory of Wang et al., 2020).
+Batches that a CPU can afford hold few candidates. The embeddings of earlier batches are there already, and they
+are nearly those that the current model would give (the cross-batch memory of Wang et al., 2020).
 """
 
 from __future__ import annotations
@@ -13,19 +13,19 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-__all__ = ["NegativeMemory", "RememberedScores", "pair_numbers"]
+__all__ = ["NegativeMemory", "RememberedSimilarities", "pair_numbers"]
 
 
 @dataclass(frozen=True)
-class RememberedScores:
-    """B pairs against the Q pairs of a memory, the scale already in the scores.
+class RememberedSimilarities:
+    """Scaled similarities of B pairs to the Q pairs of a memory.
 
     Attributes
     ----------
     image_to_audio : Tensor [shape=(B, Q)]
-        The images against remembered recordings.
+        Similarities of the images to the remembered recordings.
     audio_to_image : Tensor [shape=(B, Q)]
-        The recordings against remembered images.
+        Similarities of the recordings to the remembered images.
     """
 
     image_to_audio: Tensor
@@ -33,18 +33,18 @@ class RememberedScores:
 
 
 class NegativeMemory(nn.Module):
-    """The global embeddings of the latest pairs, without their gradients.
+    """The global embeddings of the latest pairs, without gradients.
 
     All ranks of a run remember the same pairs.
 
     Attributes
     ----------
     images, recordings : Tensor [shape=(size, d)]
-        Global embeddings; the first ``n_filled`` are there.
+        Global embeddings; only the first ``n_filled`` rows are in use.
     numbers : Tensor of int64 [shape=(size,)]
-        Of their pairs, see `pair_numbers`.
+        Numbers of the pairs, see `pair_numbers`.
     n_seen : Tensor of int64 [shape=()]
-        Pairs remembered so far, those forgotten since among them.
+        Number of pairs ever remembered, including those forgotten since.
     """
 
     images: Tensor
@@ -61,30 +61,30 @@ class NegativeMemory(nn.Module):
 
     @property
     def n_filled(self) -> int:
-        """How many pairs it holds."""
+        """Number of pairs in the memory."""
         return min(int(self.n_seen), len(self.numbers))
 
     def compare(
         self, images: Tensor, recordings: Tensor, numbers: Tensor, scale: Tensor
-    ) -> RememberedScores | None:
-        """Compare pairs [shape=(B, d), (B, d)] with those it holds; None as long as it holds none.
+    ) -> RememberedSimilarities | None:
+        """Compare pairs [shape=(B, d), (B, d)] with the memory; return None while the memory is empty.
 
-        A pair is no candidate for itself: what it holds of the same `numbers` [shape=(B,)] scores -inf.
+        A pair is no candidate for itself: a remembered pair with the same number has a similarity of -inf.
         """
         n_filled = self.n_filled
         if n_filled == 0:
             return None
         is_same = numbers[:, None] == self.numbers[None, :n_filled]
-        # Copies: the backward pass needs what was compared, and by then the memory has gone on.
+        # Copies: the backward pass needs the embeddings compared here, and by then the memory has changed.
         held_images, held_recordings = self.images[:n_filled].clone(), self.recordings[:n_filled].clone()
-        return RememberedScores(
+        return RememberedSimilarities(
             (scale * images.float() @ held_recordings.T).masked_fill(is_same, -torch.inf),
             (scale * recordings.float() @ held_images.T).masked_fill(is_same, -torch.inf),
         )
 
     @torch.no_grad()
     def remember(self, images: Tensor, recordings: Tensor, numbers: Tensor) -> None:
-        """Put the pairs of all ranks [shape=(B, d), (B, d), (B,)] in the place of the oldest."""
+        """Replace the oldest pairs by the pairs of all ranks [shape=(B, d), (B, d), (B,)]."""
         size = len(self.numbers)
         places = (self.n_seen + torch.arange(len(numbers), device=numbers.device))[-size:] % size
         self.images[places] = images[-size:].to(self.images.dtype)
@@ -94,6 +94,6 @@ class NegativeMemory(nn.Module):
 
 
 def pair_numbers(keys: Iterable[str]) -> Tensor:
-    """Return a number for each key [shape=(B,)], the same in every process and every run."""
+    """Return a number for each key [shape=(B,)]; the same key has the same number in every process and run."""
     digests = [hashlib.blake2b(key.encode(), digest_size=8).digest() for key in keys]
     return torch.tensor([int.from_bytes(digest, "big", signed=True) for digest in digests])

@@ -1,14 +1,15 @@
-"""The FuSiLi score: a Sinkhorn soft alignment fused with the similarity matrix it came from.
+"""The FuSiLi similarity: a Sinkhorn soft alignment fused with the similarity matrix it was computed from.
 
-For one image (N patches) and one recording (M frames) let Z = scale * F, with F the cosines of every patch
-with every frame, and A the soft alignment of Z (see `soft_alignment`); the score is sum(A * Z).
+For one image (N patches) and one recording (M frames) let Z = scale * F, where F holds the cosines of every patch
+with every frame, and let A be the soft alignment of Z (see `soft_alignment`). The similarity of the pair is
+sum(A * Z).
 
-Value and gradient are exact for the K unrolled iterations, yet autograd never sees them: kept for the
-backward pass are F, N * M numbers a pair, and the potentials, K * (N + M) numbers. Pairs are worked on in
-tiles. A pair whose potentials leave the range of the number format is computed again in the log domain.
+Value and gradient are exact for the K unrolled iterations, yet autograd does not record them: all that is kept
+for the backward pass is F, N * M numbers per pair, and the potentials, K * (N + M) numbers per pair. Pairs are
+processed in tiles. A pair whose potentials overflow is computed again in the log domain.
 
-On a CPU call ``torch.set_flush_denormal(True)`` once in every process that trains, before the first score: at
-high scales many numbers are denormal, and arithmetic with those is several times slower.
+On a CPU, call ``torch.set_flush_denormal(True)`` once in every training process before the first comparison: at
+high scales many numbers are denormal, and arithmetic on denormal numbers is several times slower.
 """
 
 from __future__ import annotations
@@ -26,13 +27,13 @@ from fusili_training.losses.soft_alignment import (
     Potentials,
     logit_gradient,
     scale_plan,
-    score_in_log_domain,
+    similarity_in_log_domain,
 )
 
-__all__ = ["fusili_score"]
+__all__ = ["fusili_similarity"]
 
 
-def fusili_score(
+def fusili_similarity(
     patches: Tensor,
     frames: Tensor,
     scale: Tensor,
@@ -41,7 +42,7 @@ def fusili_score(
     n_iterations: int = 20,
     pairs_per_tile: int | None = None,
 ) -> Tensor:
-    """Score every image against every recording.
+    """Compare every image with every recording.
 
     Parameters
     ----------
@@ -50,25 +51,25 @@ def fusili_score(
     frames : Tensor [shape=(B2, M, d)]
         Frame embeddings; they are L2-normalised here.
     scale : Tensor [shape=()]
-        Inverse temperature, ``exp(logit_scale)``; positive, and the gradient reaches it.
+        Inverse temperature, ``exp(logit_scale)``; positive, and it receives a gradient.
     patch_mask, frame_mask : Tensor of bool [shape=(B1, N), (B2, M)], optional
-        True where a patch or frame is no padding. The marginals are uniform over the valid ones.
+        False for padding. The marginals are uniform over the other patches and frames.
     n_iterations : int
         K, the number of row and column steps.
     pairs_per_tile : int, optional
-        How many pairs are worked on at once; by default what fits the cache (CPU) or keeps a GPU busy.
+        Number of pairs processed at once; by default what fits the cache of a CPU or keeps a GPU busy.
 
     Returns
     -------
     Tensor [shape=(B1, B2)]
-        The scores, in float32 (float64 for float64 input), also under autocast.
+        The similarities, in float32 (float64 for float64 input), also under autocast.
     """
     _check(patches, frames, scale, n_iterations)
     with torch.autocast(patches.device.type, enabled=False):
         dtype = torch.promote_types(torch.promote_types(patches.dtype, frames.dtype), torch.float32)
         patches = functional.normalize(patches.to(dtype), dim=-1)
         frames = functional.normalize(frames.to(dtype), dim=-1)
-        scores: Tensor = _FusiliScore.apply(  # type: ignore[no-untyped-call]
+        similarities: Tensor = _FusiliSimilarity.apply(  # type: ignore[no-untyped-call]
             patches,
             frames,
             scale.to(dtype),
@@ -77,25 +78,25 @@ def fusili_score(
             n_iterations,
             PairTiling.choose(patches, frames, pairs_per_tile),
         )
-    return scores
+    return similarities
 
 
 def _check(patches: Tensor, frames: Tensor, scale: Tensor, n_iterations: int) -> None:
     if patches.ndim != 3 or frames.ndim != 3 or patches.shape[2] != frames.shape[2]:
         raise InputError(
             f"patches of shape {tuple(patches.shape)} and frames of shape {tuple(frames.shape)} cannot be"
-            " scored; expected (B1, N, d) and (B2, M, d) with the same d"
+            " compared; expected (B1, N, d) and (B2, M, d) with the same d"
         )
     if scale.ndim:
         raise InputError(
             f"the scale has shape {tuple(scale.shape)}; expected a single number, exp(logit_scale)"
         )
     if n_iterations < 1:
-        raise InputError(f"{n_iterations} Sinkhorn iterations were asked for; expected at least 1")
+        raise InputError(f"n_iterations is {n_iterations}; expected at least 1 Sinkhorn iteration")
 
 
-class _FusiliScore(torch.autograd.Function):
-    """The scores of unit-length patches (B1, N, d) with unit-length frames (B2, M, d)."""
+class _FusiliSimilarity(torch.autograd.Function):
+    """The similarities of unit-length patches (B1, N, d) and unit-length frames (B2, M, d)."""
 
     @staticmethod
     def forward(
@@ -108,41 +109,40 @@ class _FusiliScore(torch.autograd.Function):
         n_iterations: int,
         tiling: PairTiling,
     ) -> Tensor:
-        similarity = (patches.flatten(0, 1) @ frames.flatten(0, 1).T).view(
-            *patches.shape[:2], *frames.shape[:2]
-        )
-        scores = patches.new_empty(len(patches), len(frames))
+        cosines = (patches.flatten(0, 1) @ frames.flatten(0, 1).T).view(*patches.shape[:2], *frames.shape[:2])
+        similarities = patches.new_empty(len(patches), len(frames))
         kept: list[Potentials] = []
         for images in tiling.blocks():
             for tile in tiling.tiles(images):
                 rows, columns = _marginals(tile, patch_marginal, frame_marginal)
-                logits = tile.pairs(similarity) * scale
-                potentials, tile_scores = scale_plan(logits, rows, columns, n_iterations)
+                logits = tile.pairs(cosines) * scale
+                potentials, tile_similarities = scale_plan(logits, rows, columns, n_iterations)
                 for pair in _lost(potentials.in_range, logits):
-                    tile_scores[pair] = score_in_log_domain(
+                    tile_similarities[pair] = similarity_in_log_domain(
                         logits[pair], rows.of(pair), columns.of(pair), n_iterations
                     )
-                scores[tile.images, tile.recordings] = tile_scores.view(images.stop - images.start, -1)
+                n_images = images.stop - images.start
+                similarities[tile.images, tile.recordings] = tile_similarities.view(n_images, -1)
                 kept.append(potentials)
-        ctx.save_for_backward(patches, frames, scale, similarity)
+        ctx.save_for_backward(patches, frames, scale, cosines)
         ctx.kept, ctx.tiling, ctx.n_iterations = kept, tiling, n_iterations
         ctx.marginals = patch_marginal, frame_marginal
-        return scores
+        return similarities
 
     @staticmethod
     @torch.autograd.function.once_differentiable
-    def backward(ctx: Any, score_gradient: Tensor) -> tuple[Tensor | None, ...]:
-        patches, frames, scale, similarity = ctx.saved_tensors
+    def backward(ctx: Any, similarity_gradient: Tensor) -> tuple[Tensor | None, ...]:
+        patches, frames, scale, cosines = ctx.saved_tensors
         flat_frames = frames.flatten(0, 1)  # (B2 * M, d)
         patch_gradient = torch.empty_like(patches)
         frame_gradient = torch.zeros_like(flat_frames)
         kept = iter(ctx.kept)
         with torch.autocast(patches.device.type, enabled=False):
             for images in ctx.tiling.blocks():
-                block = torch.empty_like(similarity[images])  # d loss / d Z, (images, N, B2, M)
+                block = torch.empty_like(cosines[images])  # d loss / d Z, (images, N, B2, M)
                 for tile in ctx.tiling.tiles(images):
                     rows, columns = _marginals(tile, *ctx.marginals)
-                    logits = tile.pairs(similarity) * scale
+                    logits = tile.pairs(cosines) * scale
                     potentials = next(kept)
                     gradient = logit_gradient(logits, potentials, rows, columns)
                     usable = potentials.in_range & gradient.flatten(1).isfinite().all(dim=1)
@@ -150,26 +150,26 @@ class _FusiliScore(torch.autograd.Function):
                         gradient[pair] = _log_domain_gradient(
                             logits[pair], rows.of(pair), columns.of(pair), ctx.n_iterations
                         )
-                    gradient *= score_gradient[tile.images, tile.recordings].reshape(-1, 1, 1)
+                    gradient *= similarity_gradient[tile.images, tile.recordings].reshape(-1, 1, 1)
                     target = block[:, :, tile.recordings].permute(0, 2, 1, 3)
                     target.copy_(gradient.view(target.shape))
                 flat_block = block.view(-1, len(flat_frames))
                 patch_gradient[images] = (flat_block @ flat_frames).view_as(patch_gradient[images])
                 frame_gradient.addmm_(flat_block.T, patches[images].flatten(0, 1))
-        # With Z = scale * F and F = X Y^T the gradient at the scale is <F, dZ> = <X, dZ Y>.
+        # With Z = scale * F and F = X Y^T, the gradient with respect to the scale is <F, dZ> = <X, dZ Y>.
         scale_gradient = (patches * patch_gradient).sum()
         frame_gradient = frame_gradient.view_as(frames)
         return patch_gradient * scale, frame_gradient * scale, scale_gradient, None, None, None, None
 
 
 def _marginals(tile: Tile, patches: Marginal, frames: Marginal) -> tuple[Marginal, Marginal]:
-    """Return the marginals of the pairs of a tile: of their rows (P, N) and of their columns (P, M)."""
+    """Return the marginals of the pairs of a tile, for rows (P, N) and for columns (P, M)."""
     images, recordings = tile.pair_indices(patches.mass.device)
     return patches.of(images), frames.of(recordings)
 
 
 def _lost(usable: Tensor, logits: Tensor) -> Tensor:
-    """Return the pairs [shape=(lost, 1)] to compute again: not those whose logits are no numbers themselves."""
+    """Return the pairs [shape=(lost, 1)] to compute again, except those whose logits are not finite."""
     if bool(usable.all()):
         return usable.new_empty(0, 1, dtype=torch.long)
     return (~usable & logits.flatten(1).isfinite().all(dim=1)).nonzero()
@@ -178,5 +178,5 @@ def _lost(usable: Tensor, logits: Tensor) -> Tensor:
 def _log_domain_gradient(logits: Tensor, rows: Marginal, columns: Marginal, n_iterations: int) -> Tensor:
     with torch.enable_grad():
         leaf = logits.detach().requires_grad_()
-        score = score_in_log_domain(leaf, rows, columns, n_iterations)
-        return torch.autograd.grad(score.sum(), leaf)[0]
+        similarity = similarity_in_log_domain(leaf, rows, columns, n_iterations)
+        return torch.autograd.grad(similarity.sum(), leaf)[0]

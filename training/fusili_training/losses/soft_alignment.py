@@ -1,9 +1,9 @@
-"""Sinkhorn's soft alignment of P pairs at a time: the plan, its score, and the score's gradient.
+"""Sinkhorn's soft alignment of P pairs at a time: the plan, the similarity it gives, and the gradient of that.
 
-Z is a matrix of logits with N rows (patches) and M columns (frames). Sinkhorn scales exp(Z) to a plan A whose
-rows sum to 1/N and whose columns sum to 1/M by K times a row step and a column step; the score is sum(A * Z).
-In the scaling form ``A = u E v``, where ``E = exp(Z + a + b)`` and one sweep in the log domain gives a and b,
-a row step is ``u = r / (E v)`` and a column step ``v = c / (E^T u)``.
+Z is a matrix of logits with N rows (patches) and M columns (frames). In K row steps and column steps, Sinkhorn
+scales exp(Z) to a plan A whose rows sum to 1/N and whose columns sum to 1/M; the similarity is sum(A * Z). In the
+scaling form the plan is ``A = u E v`` with ``E = exp(Z + a + b)``, where one sweep in the log domain gives a and
+b; a row step is ``u = r / (E v)`` and a column step is ``v = c / (E^T u)``.
 """
 
 from __future__ import annotations
@@ -21,22 +21,22 @@ __all__ = [
     "logit_gradient",
     "plan_in_log_domain",
     "scale_plan",
-    "score_in_log_domain",
+    "similarity_in_log_domain",
 ]
 
 
 @dataclass(frozen=True)
 class Marginal:
-    """How much mass each row (or column) of a plan holds: uniform over the valid ones.
+    """The mass of each row (or column) of a plan: uniform, without padding.
 
     Attributes
     ----------
     mass : Tensor [shape=(P, length)]
-        One over the number of valid rows, 0 for padding.
+        One over the number of rows that are not padding; 0 for padding.
     padding : Tensor of bool [shape=(P, length)]
         True where there is padding.
     padded : bool
-        Whether there is any padding at all.
+        Whether there is any padding.
     """
 
     mass: Tensor
@@ -58,12 +58,12 @@ class Marginal:
         n_valid = mask.sum(dim=1, keepdim=True)
         if not bool(n_valid.all()):
             empty = int((n_valid == 0).nonzero()[0, 0])
-            raise InputError(f"item {empty} of the batch has no valid {noun}; leave it out of the batch")
+            raise InputError(f"item {empty} of the batch has padding only; expected at least one {noun}")
         return cls(mask.to(embeddings.dtype) / n_valid, ~mask, padded=not bool(mask.all()))
 
     @property
     def divisor(self) -> Tensor:
-        """The mass, and 1 for padding, which holds nothing and must only not divide by zero."""
+        """The mass, and 1 for padding, to avoid divisions by zero."""
         return self.mass + self.padding
 
     def of(self, items: Tensor) -> Marginal:
@@ -73,18 +73,18 @@ class Marginal:
 
 @dataclass(frozen=True)
 class Potentials:
-    """What the backward pass needs of P pairs besides their logits: K * (N + M) numbers a pair.
+    """What the backward pass needs besides the logits of P pairs: K * (N + M) numbers per pair.
 
     Attributes
     ----------
     row_shift, column_shift : Tensor [shape=(P, N), (P, M)]
-        a and b.
+        The shifts a and b.
     u : Tensor [shape=(P, K, N)]
-        The scaling of the rows after each row step.
+        Scaling of the rows after each row step.
     v : Tensor [shape=(P, K + 1, M)]
-        The scaling of the columns before the first and after each column step.
+        Scaling of the columns before the first and after each column step.
     in_range : Tensor of bool [shape=(P,)]
-        False for a pair that left the range of the number format.
+        False for a pair whose numbers overflowed.
     """
 
     row_shift: Tensor
@@ -97,36 +97,37 @@ class Potentials:
 def scale_plan(
     logits: Tensor, rows: Marginal, columns: Marginal, n_iterations: int
 ) -> tuple[Potentials, Tensor]:
-    """Run Sinkhorn in its scaling form; return the potentials and the scores [shape=(P,)]."""
+    """Run Sinkhorn in its scaling form; return the potentials and the similarities [shape=(P,)]."""
     row_shift, column_shift = _log_domain_sweep(logits, rows, columns)
     kernel = _kernel(logits, row_shift, column_shift, rows, columns)
     transposed = kernel.transpose(1, 2)
     n_pairs, n_rows, n_columns = logits.shape
     u = logits.new_empty(n_pairs, n_iterations, n_rows)
     v = logits.new_empty(n_pairs, n_iterations + 1, n_columns)
-    u[:, 0] = (~rows.padding).to(u.dtype)  # the first row step is that of the log domain
+    u[:, 0] = (~rows.padding).to(u.dtype)  # the first row step was taken in the log domain
     v[:, 0] = (-column_shift).exp().masked_fill(columns.padding, 0.0)
     for k in range(n_iterations):
         if k:
             u[:, k] = rows.mass / (_times(kernel, v[:, k]) + rows.padding)
         v[:, k + 1] = columns.mass / (_times(transposed, u[:, k]) + columns.padding)
-    scores = (_times(kernel.mul_(logits), v[:, -1]) * u[:, -1]).sum(dim=1)
-    in_range = scores.isfinite() & u.flatten(1).isfinite().all(dim=1) & v.flatten(1).isfinite().all(dim=1)
-    return Potentials(row_shift, column_shift, u, v, in_range), scores
+    similarities = (_times(kernel.mul_(logits), v[:, -1]) * u[:, -1]).sum(dim=1)
+    in_range = similarities.isfinite()
+    in_range &= u.flatten(1).isfinite().all(dim=1) & v.flatten(1).isfinite().all(dim=1)
+    return Potentials(row_shift, column_shift, u, v, in_range), similarities
 
 
 def logit_gradient(logits: Tensor, potentials: Potentials, rows: Marginal, columns: Marginal) -> Tensor:
-    """Return d score / d Z [shape=(P, N, M)] through all K iterations.
+    """Return d similarity / d Z [shape=(P, N, M)] through all K iterations.
 
-    With phi and gamma the gradients at log u_k and log v_k, a column step adds ``-(u_k q_k^T) * E`` where
-    ``q_k = v_k gamma / c``, and a row step ``-(p_k v_(k-1)^T) * E`` where ``p_k = u_k phi / r``: the sum over
-    all steps is one product of rank 2K.
+    Let phi and gamma be the gradients with respect to log u_k and log v_k. A column step adds
+    ``-(u_k q_k^T) * E`` with ``q_k = v_k gamma / c``, a row step ``-(p_k v_(k-1)^T) * E`` with
+    ``p_k = u_k phi / r``. The sum over all steps is one product of rank 2K.
     """
     u, v = potentials.u, potentials.v
     kernel = _kernel(logits, potentials.row_shift, potentials.column_shift, rows, columns)
     transposed = kernel.transpose(1, 2)
     weighted = kernel * logits
-    phi = u[:, -1] * _times(weighted, v[:, -1])  # the plan itself holds the last u and the last v only
+    phi = u[:, -1] * _times(weighted, v[:, -1])  # the plan itself depends on the last u and v only
     gamma = v[:, -1] * _times(weighted.transpose(1, 2), u[:, -1])
     p, q = torch.empty_like(u), torch.empty_like(v[:, 1:])
     for k in reversed(range(u.shape[1])):
@@ -141,7 +142,7 @@ def logit_gradient(logits: Tensor, potentials: Potentials, rows: Marginal, colum
 
 
 def plan_in_log_domain(logits: Tensor, rows: Marginal, columns: Marginal, n_iterations: int) -> Tensor:
-    """Return the plan A [shape=(P, N, M)], slowly, for logits of any size and with ordinary autograd."""
+    """Return the plan A [shape=(P, N, M)], slowly, but for logits of any size and with ordinary autograd."""
     padding = rows.padding[:, :, None] | columns.padding[:, None]
     row_target, column_target = rows.divisor.log(), columns.divisor.log()
     column_potential = torch.zeros_like(column_target)
@@ -155,20 +156,20 @@ def plan_in_log_domain(logits: Tensor, rows: Marginal, columns: Marginal, n_iter
     return log_plan.masked_fill(padding, -torch.inf).exp()
 
 
-def score_in_log_domain(logits: Tensor, rows: Marginal, columns: Marginal, n_iterations: int) -> Tensor:
-    """Return sum(A * Z) [shape=(P,)] with the plan of the log domain."""
+def similarity_in_log_domain(logits: Tensor, rows: Marginal, columns: Marginal, n_iterations: int) -> Tensor:
+    """Return sum(A * Z) [shape=(P,)] with the plan computed in the log domain."""
     return (plan_in_log_domain(logits, rows, columns, n_iterations) * logits).sum(dim=(1, 2))
 
 
 def _times(matrices: Tensor, vectors: Tensor) -> Tensor:
-    """Multiply (P, N, M) matrices by (P, M) vectors; the vector on the left is the fast form of bmm."""
+    """Multiply (P, N, M) matrices by (P, M) vectors; bmm is faster with the vector on the left."""
     return torch.bmm(vectors[:, None], matrices.transpose(1, 2))[:, 0]
 
 
 def _kernel(
     logits: Tensor, row_shift: Tensor, column_shift: Tensor, rows: Marginal, columns: Marginal
 ) -> Tensor:
-    """Return E [shape=(P, N, M)], with zeros for padding."""
+    """Return E [shape=(P, N, M)], with 0 for padding."""
     kernel = (logits + row_shift[:, :, None]).add_(column_shift[:, None]).exp_()
     if rows.padded or columns.padded:
         kernel.masked_fill_(rows.padding[:, :, None] | columns.padding[:, None], 0.0)
@@ -176,7 +177,7 @@ def _kernel(
 
 
 def _log_domain_sweep(logits: Tensor, rows: Marginal, columns: Marginal) -> tuple[Tensor, Tensor]:
-    """Return the shifts a and b: with them the largest number in every column of E is 1."""
+    """Return the shifts a and b, which make the largest number in every column of E equal to 1."""
     if columns.padded:
         logits = logits.masked_fill(columns.padding[:, None], -torch.inf)
     row_shift = rows.divisor.log() - logits.logsumexp(dim=2)

@@ -33,15 +33,15 @@ class ModelOptions:
     backbone : str
         One of `fusili_training.backbones.BACKBONES`.
     backbone_options : mapping
-        Sizes of the backbone; what is not named keeps its default.
+        Sizes of the backbone; options that are not named keep their defaults.
     initial_scale : float
-        exp(logit_scale) of both scores at the start: 1 / 0.07 with pretrained encoders, 1 from scratch.
+        Initial exp(logit_scale) of both similarities: 1 / 0.07 with pretrained encoders, 1 from scratch.
     max_scale : float
-        Upper limit of both; the lower one is 1.
-    class_token_in_score : bool
-        Whether the class token, where there is one, is among the patches of the local score in training.
+        Upper limit of both scales; the lower limit is 1.
+    class_token_in_similarity : bool
+        Whether the class token, if there is one, counts as a patch in the local similarity during training.
     note_heads : bool
-        Whether there are heads that predict pitches, for local supervision.
+        Whether the model has heads that predict pitches, for local supervision.
     pooling : str
         Where global embeddings come from. "mean": the towers' own pooling and global heads, as in the paper.
         "prototypes": the local embeddings, see `fusili_training.model.prototype_pooling`.
@@ -51,7 +51,7 @@ class ModelOptions:
     backbone_options: Mapping[str, Any] = field(default_factory=dict)
     initial_scale: float = 1.0
     max_scale: float = 100.0
-    class_token_in_score: bool = True
+    class_token_in_similarity: bool = True
     note_heads: bool = False
     pooling: Literal["mean", "prototypes"] = "mean"
 
@@ -129,7 +129,7 @@ class FusiliModel(nn.Module):
         """
         image_tokens, audio_tokens = self.image(images), self.audio(waveforms)
         return PairOutput(
-            self._embed(image_tokens, "image", class_token=self.options.class_token_in_score),
+            self._embed(image_tokens, "image", class_token=self.options.class_token_in_similarity),
             self._embed(audio_tokens, "audio"),
             image_tokens,
             audio_tokens,

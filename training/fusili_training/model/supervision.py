@@ -38,7 +38,7 @@ def alignment_loss(
     scale : Tensor [shape=()]
         Inverse temperature.
     targets : Tensor [shape=(B, N, M)]
-        How much a patch belongs to a frame, at least 0. Rows and columns without any weight are not scored.
+        How much a patch belongs to a frame, at least 0. Rows and columns without any weight do not count.
     patch_mask, frame_mask : Tensor of bool [shape=(B, N), (B, M)], optional
         True where there is no padding.
 
@@ -69,9 +69,9 @@ _NEVER = -1e4  # finite: a softmax over padding alone must not give NaN, which w
 def _cross_entropy(logits: Tensor, targets: Tensor, dim: int) -> Tensor:
     """Average the cross-entropy over all slices along `dim` that have any target."""
     weight = targets.sum(dim=dim)
-    scored = weight > 0
+    counted = weight > 0
     entropy = -(targets * logits.log_softmax(dim=dim)).sum(dim=dim) / weight.clamp_min(1e-12)
-    return (entropy * scored).sum() / scored.sum().clamp_min(1)
+    return (entropy * counted).sum() / counted.sum().clamp_min(1)
 
 
 @dataclass(frozen=True)

@@ -1,11 +1,11 @@
-"""The FuSiLi score, forward and backward: exact custom backward against autograd, in time and memory.
+"""The FuSiLi similarity, forward and backward: the custom backward pass against autograd, in time and memory.
 
-Usage: python benchmarks/sinkhorn_score.py [--threads 1] [--repeats 3] [--large]
+Usage: python benchmarks/fusili_similarity.py [--threads 1] [--repeats 3] [--large]
 
-Three ways to the same number: (a) autograd through all iterations for all pairs at once, (b) autograd in
-chunks of pairs under torch checkpointing, (c) `fusili_score`. Times are medians of CPU seconds of runs that
-take turns in one process; memory is the peak resident size of a fresh process that runs one way once, less
-that of one that only builds the input. ``--large`` adds batches of 128, which only (c) is asked for.
+Three ways to compute the same numbers: (a) autograd through all iterations for all pairs at once, (b) autograd in
+chunks of pairs under torch checkpointing, (c) `fusili_similarity`. Times are medians of CPU seconds; the three
+take turns in one process. Memory is the peak resident size of a fresh process that runs one of them once, minus
+that of a process that only builds the input. ``--large`` adds batches of 128, for (c) only.
 """
 
 import argparse
@@ -21,13 +21,13 @@ from torch import Tensor
 from torch.nn import functional
 from torch.utils.checkpoint import checkpoint
 
-from fusili_training.losses.sinkhorn import fusili_score
+from fusili_training.losses.sinkhorn import fusili_similarity
 
 N_PATCHES, WIDTH, N_ITERATIONS, CHUNK_PAIRS = 50, 512, 20, 64
 
 
-def pair_scores(patches: Tensor, frames: Tensor, scale: Tensor) -> Tensor:
-    """Score P pairs, patches (P, N, d) with frames (P, M, d), through log-domain iterations."""
+def pair_similarities(patches: Tensor, frames: Tensor, scale: Tensor) -> Tensor:
+    """Compare P pairs, patches (P, N, d) with frames (P, M, d), through log-domain iterations."""
     logits = scale * patches @ frames.transpose(1, 2)
     row_mass = -torch.log(torch.tensor(float(logits.shape[1])))
     column_mass = -torch.log(torch.tensor(float(logits.shape[2])))
@@ -43,26 +43,26 @@ def all_pairs(patches: Tensor, frames: Tensor) -> tuple[Tensor, Tensor]:
     return images, torch.arange(len(frames)).repeat(len(patches))
 
 
-def plain_score(patches: Tensor, frames: Tensor, scale: Tensor) -> Tensor:
+def plain_similarity(patches: Tensor, frames: Tensor, scale: Tensor) -> Tensor:
     patches, frames = functional.normalize(patches, dim=-1), functional.normalize(frames, dim=-1)
     images, recordings = all_pairs(patches, frames)
-    return pair_scores(patches[images], frames[recordings], scale).view(len(patches), -1)
+    return pair_similarities(patches[images], frames[recordings], scale).view(len(patches), -1)
 
 
-def checkpointed_score(patches: Tensor, frames: Tensor, scale: Tensor) -> Tensor:
+def checkpointed_similarity(patches: Tensor, frames: Tensor, scale: Tensor) -> Tensor:
     patches, frames = functional.normalize(patches, dim=-1), functional.normalize(frames, dim=-1)
     images, recordings = all_pairs(patches, frames)
     chunks = [
-        checkpoint(pair_scores, patches[i], frames[j], scale, use_reentrant=False)
+        checkpoint(pair_similarities, patches[i], frames[j], scale, use_reentrant=False)
         for i, j in zip(images.split(CHUNK_PAIRS), recordings.split(CHUNK_PAIRS), strict=True)
     ]
     return torch.cat(chunks).view(len(patches), -1)
 
 
 WAYS: dict[str, Callable[[Tensor, Tensor, Tensor], Tensor]] = {
-    "plain": plain_score,
-    "checkpointed": checkpointed_score,
-    "fusili_score": fusili_score,
+    "plain": plain_similarity,
+    "checkpointed": checkpointed_similarity,
+    "fusili_similarity": fusili_similarity,
 }
 
 
@@ -74,11 +74,11 @@ def make_input(batch: int, n_frames: int) -> tuple[Tensor, Tensor, Tensor]:
 
 
 def run(way: str, batch: int, n_frames: int) -> float:
-    """Run forward and backward once; return the CPU seconds that took."""
+    """Run forward and backward once; return the CPU seconds."""
     patches, frames, scale = make_input(batch, n_frames)
     start = time.process_time()
-    scores = WAYS[way](patches, frames, scale)
-    functional.cross_entropy(scores, torch.arange(batch)).backward()
+    similarities = WAYS[way](patches, frames, scale)
+    functional.cross_entropy(similarities, torch.arange(batch)).backward()
     return time.process_time() - start
 
 
@@ -114,10 +114,10 @@ def main() -> None:
     print("| --- | --- | --- | --- | --- | --- | --- |")
     cases = [(16, 256, list(WAYS)), (32, 64, list(WAYS)), (32, 256, list(WAYS))]
     if options.large:
-        cases += [(128, 64, ["fusili_score"]), (128, 256, ["fusili_score"])]
+        cases += [(128, 64, ["fusili_similarity"]), (128, 256, ["fusili_similarity"])]
     memory_mb: dict[tuple[int, int], dict[str, float]] = {}
     for batch, n_frames, ways in cases:
-        # Memory comes first: a child starts with the resident size of its parent, which must still be small.
+        # Measured first: a child starts with the resident size of its parent, which must still be small.
         base_mb = peak_mb("input", batch, n_frames, options.threads)
         memory_mb[batch, n_frames] = {
             way: peak_mb(way, batch, n_frames, options.threads) - base_mb for way in ways

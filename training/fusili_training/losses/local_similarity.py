@@ -1,7 +1,7 @@
-"""The local scores by name: `fusili`, and the two it is compared with.
+"""The local similarities by name: `fusili`, and the two that it is compared with.
 
-All of them take patches (B1, N, d), frames (B2, M, d) and a scale, with Z = scale * cosines, and return one
-number for every pair (B1, B2).
+Each takes patches (B1, N, d), frames (B2, M, d) and a scale, computes Z = scale * cosines, and returns one number
+per pair (B1, B2).
 """
 
 from __future__ import annotations
@@ -16,15 +16,21 @@ from torch.utils.checkpoint import checkpoint
 
 from fusili_mir.errors import InputError
 from fusili_training.losses.pair_tiles import PairTiling
-from fusili_training.losses.sinkhorn import fusili_score
+from fusili_training.losses.sinkhorn import fusili_similarity
 
-__all__ = ["LOCAL_SCORES", "LocalScore", "choose_local_score", "cosine_score", "softmax_score"]
+__all__ = [
+    "LOCAL_SIMILARITIES",
+    "LocalSimilarity",
+    "choose_local_similarity",
+    "softmax_similarity",
+    "summed_cosines",
+]
 
-LOCAL_SCORES = ("fusili", "cosine", "softmax")
+LOCAL_SIMILARITIES = ("fusili", "cosine", "softmax")
 
 
-class LocalScore(Protocol):
-    """A score of every image with every recording."""
+class LocalSimilarity(Protocol):
+    """A function that compares every image with every recording."""
 
     def __call__(
         self,
@@ -34,32 +40,32 @@ class LocalScore(Protocol):
         patch_mask: Tensor | None = None,
         frame_mask: Tensor | None = None,
     ) -> Tensor:
-        """Return the scores [shape=(B1, B2)]."""
+        """Return the similarities [shape=(B1, B2)]."""
         ...
 
 
-def choose_local_score(name: str, n_iterations: int = 20, frame_repeats: int = 1) -> LocalScore:
-    """Return the local score of a recipe.
+def choose_local_similarity(name: str, n_iterations: int = 20, frame_repeats: int = 1) -> LocalSimilarity:
+    """Return the local similarity of a recipe.
 
     Parameters
     ----------
     name : str
-        One of `LOCAL_SCORES`.
+        One of `LOCAL_SIMILARITIES`.
     n_iterations : int
-        Sinkhorn's K; only `fusili` has it.
+        Sinkhorn's K; used by `fusili` only.
     frame_repeats : int
-        How many equal frames of the protocol each frame stands for. Only `cosine`, a sum, depends on it.
+        How many equal frames of the paper's protocol each frame stands for. Only `cosine`, a sum, depends on it.
     """
     if name == "fusili":
-        return partial(fusili_score, n_iterations=n_iterations)
+        return partial(fusili_similarity, n_iterations=n_iterations)
     if name == "cosine":
-        return partial(cosine_score, frame_repeats=frame_repeats)
+        return partial(summed_cosines, frame_repeats=frame_repeats)
     if name == "softmax":
-        return softmax_score
-    raise InputError(f"unknown local score {name!r}; expected one of {', '.join(LOCAL_SCORES)}")
+        return softmax_similarity
+    raise InputError(f"unknown local similarity {name!r}; expected one of {', '.join(LOCAL_SIMILARITIES)}")
 
 
-def cosine_score(
+def summed_cosines(
     patches: Tensor,
     frames: Tensor,
     scale: Tensor,
@@ -67,21 +73,21 @@ def cosine_score(
     frame_mask: Tensor | None = None,
     frame_repeats: int = 1,
 ) -> Tensor:
-    """Return the sum of all entries of Z [shape=(B1, B2)]: the paper's S^cos."""
+    """Return the sum of all entries of Z [shape=(B1, B2)], the paper's S^cos."""
     with torch.autocast(patches.device.type, enabled=False):
         image_sums = _masked(functional.normalize(_wide(patches), dim=-1), patch_mask).sum(dim=1)
         recording_sums = _masked(functional.normalize(_wide(frames), dim=-1), frame_mask).sum(dim=1)
         return scale * frame_repeats * image_sums @ recording_sums.T
 
 
-def softmax_score(
+def softmax_similarity(
     patches: Tensor,
     frames: Tensor,
     scale: Tensor,
     patch_mask: Tensor | None = None,
     frame_mask: Tensor | None = None,
 ) -> Tensor:
-    """Weigh Z by a softmax in one direction [shape=(B1, B2)]: each frame spreads 1/M over the patches."""
+    """Weight Z by a softmax in one direction [shape=(B1, B2)]: each frame spreads 1/M over the patches."""
     with torch.autocast(patches.device.type, enabled=False):
         patches = functional.normalize(_wide(patches), dim=-1)
         frames = functional.normalize(_wide(frames), dim=-1)
