@@ -14,21 +14,21 @@ from fusili_mir.errors import FusiliError
 __all__ = ["main"]
 
 _COMMANDS = {
-    "align": "Align a recording with a score: which note, and which spot, sounds at which second.",
-    "demo": "Align a song that comes with the package, and say how well that went.",
-    "evaluate": "Measure a model by the paper's three tasks, and by its onset errors.",
-    "export": "Turn a trained checkpoint into a model bundle, checked against it.",
-    "info": "Say what a model bundle is, and what this machine can run it on.",
+    "align": "Align a recording with a score: which note and which spot sounds at which second.",
+    "demo": "Align a song that comes with the package, and report the errors.",
+    "evaluate": "Evaluate a model on the paper's three tasks, and measure its onset errors.",
+    "export": "Export a trained checkpoint as a model bundle, and check that both agree.",
+    "info": "Describe a model bundle, and the devices of this machine that can run it.",
     "pages": "Show what is found on the pages of a score: systems, measures, note heads.",
-    "point": "Point at a second and get a spot of the score, or the other way round.",
-    "render": "Turn a corpus of scores into training pairs.",
-    "train": "Train a model by a recipe.",
+    "point": "Find the spots that sound at a given second, or when a given spot sounds.",
+    "render": "Render a corpus of scores as training pairs.",
+    "train": "Train a model from a recipe.",
 }
 """Name and one-line help of each command; `fusili_mir.cli.commands.NAME` holds its `command`."""
 
 
 class _LazyGroup(click.Group):
-    """A group that knows its commands' names and help, and imports one only to run it."""
+    """A group that knows the names and help of its commands, and imports a command only to run it."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(_COMMANDS)
@@ -47,7 +47,7 @@ class _LazyGroup(click.Group):
 @click.group(cls=_LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="fusili-mir")
 def _cli() -> None:
-    """Bring score images and recordings together."""
+    """Align score images with recordings."""
 
 
 def main(argv: list[str] | None = None) -> None:

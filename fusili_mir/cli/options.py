@@ -1,4 +1,4 @@
-"""What the commands that align a recording with a score have in common."""
+"""Options shared by the commands that align a recording with a score."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 @dataclass(frozen=True)
 class AlignmentOptions:
-    """What `alignment_options` asks for."""
+    """Values of the options that `alignment_options` adds."""
 
     model: Path | None
     device: str
@@ -31,7 +31,7 @@ class AlignmentOptions:
     cache: Path | None
 
     def align(self, score: Path, audio: Path) -> Alignment:
-        """Align the recording with the score, with bars on a terminal."""
+        """Align the recording with the score, with progress bars on a terminal."""
         from fusili_mir.alignment.aligning import align_recording
         from fusili_mir.model.bundle import default_bundle, load_bundle
         from fusili_mir.model.encoder import Encoder
@@ -43,33 +43,45 @@ class AlignmentOptions:
 
 
 def alignment_options(command: F) -> F:
-    """Add the options of an alignment to a command; pass them on to `AlignmentOptions`."""
+    """Add the options of an alignment to a command, which passes them on to `AlignmentOptions`."""
     for option in (
         click.option(
             "--cache",
             type=click.Path(path_type=Path),
             metavar="FILE",
-            help="Keep the encoded score in FILE for the next recording.",
+            help="Keep the encoded score in FILE, for the next recording of it.",
         ),
-        click.option("--dpi", type=float, default=200.0, show_default=True, help="Resolution of PDF pages."),
         click.option(
-            "--jumps", is_flag=True, help="Let repeats be found by ear, where the score is images only."
+            "--dpi",
+            type=float,
+            default=200.0,
+            show_default=True,
+            help="Resolution at which PDF pages are drawn.",
+        ),
+        click.option(
+            "--jumps",
+            is_flag=True,
+            help="Find repeats from the recording alone; only for scores that are images.",
         ),
         click.option(
             "--unfold",
             type=click.Choice(["auto", "maximal", "minimal", "none"]),
             default="auto",
             show_default=True,
-            help="Play all repeats of a symbolic score, none, the score as notated, or what fits best.",
+            help="How the repeats of a symbolic score are played. auto: as fits the recording best; "
+            "maximal: all of them; minimal: no repeats, only last endings; none: the score as notated.",
         ),
         click.option(
-            "--device", default="auto", show_default=True, help="Where the model runs: auto, cpu, cuda."
+            "--device",
+            default="auto",
+            show_default=True,
+            help="Device that runs the model: auto, cpu or cuda.",
         ),
         click.option(
             "--model",
             type=click.Path(path_type=Path),
             metavar="BUNDLE",
-            help="Folder of the model.  [default: the one that is installed]",
+            help="Folder of the model.  [default: the installed one]",
         ),
     ):
         command = option(command)
@@ -78,7 +90,7 @@ def alignment_options(command: F) -> F:
 
 @contextmanager
 def plain_warnings() -> Iterator[None]:
-    """Show our warnings as one line each on standard error, and no others."""
+    """Print our warnings on standard error, one line each, and suppress all others."""
     from fusili_mir.alignment.aligning import AlignmentWarning
     from fusili_mir.audio.recording import RecordingWarning
 

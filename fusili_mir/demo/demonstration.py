@@ -36,17 +36,21 @@ FROM_SCORE, FROM_IMAGE = "from-score", "from-image"
 
 @dataclass(frozen=True, eq=False)
 class OnsetErrors:
-    """How far from the truth notes were placed, (n,) seconds; infinite for notes that were not found."""
+    """Absolute onset errors of notes, in seconds [shape=(n,)]; infinite for notes that were not found."""
 
     errors_sec: Float64
 
     @property
     def median_ms(self) -> float:
-        """The median error in milliseconds."""
+        """Median error in milliseconds."""
         return 1000 * float(np.median(self.errors_sec))
 
     def share_within(self, tolerance_ms: float) -> float:
-        """Return the share of notes whose error is at most so large."""
+        """Return the share of notes whose error is at most `tolerance_ms`.
+
+        >>> OnsetErrors(np.array([0.01, 0.025, 0.2, np.inf])).share_within(25)
+        0.5
+        """
         return float(np.mean(self.errors_sec <= tolerance_ms / 1000 + 1e-9))
 
 
@@ -57,12 +61,12 @@ class Demonstration:
     Attributes
     ----------
     folder : Path
-        With all files.
+        Folder with all files.
     alignment : Alignment
     errors : OnsetErrors
-        Of every note that is played.
+        Errors of all notes that are played.
     elapsed_sec : float
-        From opening the score to the alignment.
+        Time from opening the score to the finished alignment.
     """
 
     folder: Path
@@ -72,13 +76,13 @@ class Demonstration:
 
 
 def check_demo_folder(out: str | Path, force: bool = False) -> None:
-    """Refuse a folder that `demonstrate` would refuse: call it before long work."""
+    """Raise the error that `demonstrate` would raise; call this before long work."""
     try:
         check_output_folder(out, force)
     except OutputError as error:
         if _holds_demo(Path(out)):
             raise OutputError(
-                f"{out}: the results of an earlier demo are there; add --force to replace them, or write to "
+                f"{out}: holds the results of an earlier demo; add --force to replace them, or write to "
                 "another folder with -o FOLDER"
             ) from error
         raise
@@ -87,17 +91,17 @@ def check_demo_folder(out: str | Path, force: bool = False) -> None:
 def demonstrate(
     example: Example, encoder: Encoder, out: str | Path, force: bool = False
 ) -> tuple[Demonstration, Demonstration]:
-    """Align the example both ways, and write everything about it.
+    """Align the example in both ways, and write all results.
 
     Parameters
     ----------
     example : Example
     encoder : Encoder
     out : str or Path
-        A folder for the two folders `from-score` and `from-image`, each with all formats that apply and a page
-        that shows when its places sound.
+        Folder for the two folders `from-score` and `from-image`, each with all formats that apply and overlays
+        that show when each place of a page sounds.
     force : bool
-        Whether files in folders that are not empty may be replaced.
+        Whether to replace files in folders that are not empty.
 
     Returns
     -------
@@ -123,13 +127,13 @@ def errors_of_notes(alignment: Alignment, truth: Table) -> OnsetErrors:
     Parameters
     ----------
     alignment : Alignment
-        With a symbolic score.
+        Alignment with a symbolic score.
     truth : np.ndarray of `EXAMPLE_NOTE_DTYPE` [shape=(n,)]
 
     Returns
     -------
     OnsetErrors
-        A row of the truth each; where a note is played again, its first time counts.
+        One error per row of the truth; for a note that is played several times, the first time counts.
     """
     notes = alignment.notes[::-1]
     found_sec = dict(zip(notes["notated_id"].tolist(), notes["onset_sec"].tolist(), strict=True))
@@ -137,18 +141,18 @@ def errors_of_notes(alignment: Alignment, truth: Table) -> OnsetErrors:
 
 
 def errors_of_places(alignment: Alignment, truth: Table) -> OnsetErrors:
-    """Compare when the places of note heads sound with the truth.
+    """Compare the times found for the places of note heads with the truth.
 
     Parameters
     ----------
     alignment : Alignment
-        With the page images for which the truth knows the heads.
+        Alignment with the page images on which the truth locates the heads.
     truth : np.ndarray of `EXAMPLE_NOTE_DTYPE` [shape=(n,)]
 
     Returns
     -------
     OnsetErrors
-        A row of the truth each.
+        One error per row of the truth.
     """
     x, y = truth["x"].copy(), truth["y"].copy()
     for page, skew in enumerate(alignment.pages.skews):
@@ -172,8 +176,8 @@ def _align(score: Path, example: Example, encoder: Encoder, folder: Path) -> Dem
     start_sec = time.perf_counter()
     alignment = align_recording(open_pages(score, progress=True), example.recording, encoder, progress=True)
     elapsed_sec = time.perf_counter() - start_sec
-    measure = errors_of_places if alignment.played is None else errors_of_notes
-    return Demonstration(folder, alignment, measure(alignment, example.truth), elapsed_sec)
+    compare = errors_of_places if alignment.played is None else errors_of_notes
+    return Demonstration(folder, alignment, compare(alignment, example.truth), elapsed_sec)
 
 
 def _write(alignment: Alignment, folder: Path) -> None:
@@ -185,11 +189,11 @@ def _write(alignment: Alignment, folder: Path) -> None:
 
 @contextmanager
 def _folder_if_used(folder: Path) -> Iterator[None]:
-    """Take a folder away that was not there before, if nothing has come into it."""
+    """Remove a folder that did not exist before, if it is still empty in the end."""
     is_new = not folder.exists()
     try:
         yield
     finally:
         if is_new:
-            with suppress(OSError):  # something has, or it was never made
+            with suppress(OSError):  # it is not empty, or was never created
                 folder.rmdir()

@@ -1,4 +1,4 @@
-"""Align a recording with a score, and draw how its tempo goes.
+"""Align a recording with a score, and draw its tempo curve.
 
 python draw_tempo_curve.py piece.musicxml recording.wav tempo.png [--model BUNDLE]
 """
@@ -13,7 +13,7 @@ parser.add_argument("score", help="MusicXML, MXL or MEI")
 parser.add_argument("audio", help="WAV, FLAC, MP3, ...")
 parser.add_argument("out", help="the picture to write: PNG, JPEG, ...")
 parser.add_argument("--span-beat", type=float, default=1.0, help="length over which a tempo is measured")
-parser.add_argument("--model", help="folder of a bundle; by default the one that is installed")
+parser.add_argument("--model", help="folder of a bundle; by default the installed one")
 arguments = parser.parse_args()
 
 _, alignment, score = fm.align_score(arguments.score, arguments.audio, arguments.model)

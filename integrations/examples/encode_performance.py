@@ -1,4 +1,4 @@
-"""Align a recording with a score, then encode how it is played: tempo, timing and articulation of every note.
+"""Align a recording with a score, and encode its expression: tempo, timing and articulation of every note.
 
 python encode_performance.py piece.musicxml recording.wav [--model BUNDLE]
 """
@@ -12,7 +12,7 @@ import fusili_mir as fm
 parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
 parser.add_argument("score", help="MusicXML, MXL or MEI")
 parser.add_argument("audio", help="WAV, FLAC, MP3, ...")
-parser.add_argument("--model", help="folder of a bundle; by default the one that is installed")
+parser.add_argument("--model", help="folder of a bundle; by default the installed one")
 arguments = parser.parse_args()
 
 performance, alignment, score = fm.align_score(arguments.score, arguments.audio, arguments.model)

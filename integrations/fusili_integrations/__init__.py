@@ -1,1 +1,1 @@
-"""Bridges from alignments to other tools of the field."""
+"""Bridges from alignments to other tools of music research."""

@@ -1,4 +1,4 @@
-"""Note-exact matching where a performance MIDI exists beside the recording: parangonar, led by our anchors."""
+"""Note-level matching of a MIDI of the recorded performance: parangonar, guided by our anchors."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ def match_performance(
     Parameters
     ----------
     alignment : list of dict
-        Of `align_score`, from a recording of that performance.
+        Alignment returned by `align_score` for a recording of that performance.
     score_data : partitura.score.Score
-        That the alignment came with.
+        Score returned with the alignment.
     performance_data : partitura.performance.Performance
-        The MIDI performance, with the clock of the recording.
+        The MIDI performance, on the time axis of the recording.
     spacing_beat : float
-        Least distance of the anchors that parangonar is led by.
+        Minimum distance between the anchors that guide parangonar.
 
     Returns
     -------
     list of dict
-        `match`, `insertion` (wrong notes) and `deletion` (left out notes).
+        Entries labelled `match`, `insertion` (wrong notes) and `deletion` (omitted notes).
     """
     try:
         from parangonar import AnchorPointNoteMatcher
@@ -46,7 +46,7 @@ def match_performance(
     if last[0] > anchors[-1, 0]:
         anchors = np.vstack((anchors, last))
     if len(anchors) < 2:
-        raise InputError(f"{len(anchors)} anchor; expected an alignment of at least two onsets")
+        raise InputError(f"an alignment of {len(anchors)} onset, expected at least two to match notes")
     matched: NoteAlignment = AnchorPointNoteMatcher()(
         score_data[0].note_array(include_grace_notes=True), performance_data.note_array(), anchors
     )

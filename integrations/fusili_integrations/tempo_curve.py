@@ -16,6 +16,7 @@ __all__ = ["TEMPO_DTYPE", "draw_tempo_curve", "tempo_curve"]
 
 _FIELDS: list[tuple[str, Any]] = [("onset_beat", "f8"), ("onset_sec", "f8"), ("beats_per_minute", "f8")]
 TEMPO_DTYPE = np.dtype(_FIELDS)
+"""One span of a recording: where it begins, in beats and in seconds, and its tempo."""
 
 _WIDTH_PX, _HEIGHT_PX = 1000, 320
 _LEFT_PX, _RIGHT_PX, _TOP_PX, _BOTTOM_PX = 60, 20, 20, 40
@@ -29,20 +30,20 @@ def tempo_curve(
     Parameters
     ----------
     alignment : list of dict
-        Of `align_score`.
+        Alignment returned by `align_score`.
     score_data : partitura.score.Score
-        That the alignment came with.
+        Score returned with the alignment.
     span_beat : float
-        Least length of score over which a tempo is measured.
+        Minimum length of score over which a tempo is measured.
 
     Returns
     -------
     np.ndarray of `TEMPO_DTYPE`
-        When each span begins, in beats and seconds, and its beats per minute.
+        The start of each span, in beats and seconds, and its beats per minute.
     """
     anchors = anchors_from_alignment(alignment, score_data, span_beat)
     if len(anchors) < 2:
-        raise InputError(f"an alignment of {len(anchors)} onset; expected at least two, to have a tempo")
+        raise InputError(f"an alignment of {len(anchors)} onset, expected at least two to measure a tempo")
     steps = np.diff(anchors, axis=0)
     curve = np.zeros(len(steps), TEMPO_DTYPE)
     curve["onset_beat"], curve["onset_sec"] = anchors[:-1, 0], anchors[:-1, 1]

@@ -1,4 +1,4 @@
-"""The scripts of integrations/examples, run as a user runs them."""
+"""The scripts of integrations/examples, run as a user would run them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Run = Callable[..., str]
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A bundle, a score, a recording, its MIDI with one note wrong and one left out, and its true match file."""
+    """A bundle, a score, a recording, its MIDI with a wrong and an omitted note, and its true match file."""
     folder = tmp_path_factory.mktemp("examples")
     write_pitch_bundle(folder / "bundle")
     (folder / "tune.musicxml").write_text(tune(PITCHES * 2))
@@ -66,22 +66,22 @@ def test_encode_performance_prints_a_steady_tempo_for_every_note(run: Run) -> No
     header, *rows = run("encode_performance.py").splitlines()
     assert header.split() == ["id", "beat_period_sec", "timing_sec", "articulation_log2"]
     assert len(rows) == 2 * len(PITCHES)
-    tempo = [float(row.split()[1]) for row in rows[:-1]]  # the last note has no other after it
+    tempo = [float(row.split()[1]) for row in rows[:-1]]  # the last note has no successor
     assert tempo == pytest.approx([BEAT_SEC] * len(tempo), abs=0.02)
 
 
-def test_match_midi_finds_the_wrong_note_and_the_one_left_out(run: Run, folder: Path) -> None:
+def test_match_midi_finds_the_wrong_and_the_omitted_note(run: Run, folder: Path) -> None:
     counts = dict(line.split() for line in run("match_midi.py", "tune.mid", "out.match").splitlines())
     assert counts == {"match": "30", "deletion": "2", "insertion": "1"}
     _, alignment = pt.load_match(folder / "out.match")
     assert {entry["score_id"] for entry in alignment if entry["label"] == "deletion"} == {"n10", "n22"}
 
 
-def test_score_with_mir_eval_prints_the_figures_of_the_field(run: Run) -> None:
-    lines = run("score_with_mir_eval.py", "true.match").splitlines()
+def test_compare_with_mir_eval_prints_the_usual_figures(run: Run) -> None:
+    lines = run("compare_with_mir_eval.py", "true.match").splitlines()
     figures = {line[:20].strip(): line[20:].split()[0] for line in lines}
     assert figures["notes"] == "32"
-    assert float(figures["median error"]) <= 15  # sines set in at once: seen a little early
+    assert float(figures["median error"]) <= 15  # sines start abruptly, and are heard a little early
     assert figures["within   50 ms"] == "100.0"
     assert float(figures["mir_eval pc"]) == 1.0
 
@@ -93,7 +93,7 @@ def test_draw_tempo_curve_writes_a_picture_of_a_steady_tempo(run: Run, tmp_path:
         assert image.size == (1000, 320)
         blue = np.all(np.asarray(image) == (0, 114, 178), axis=-1)
     assert np.ptp(np.nonzero(blue)[1]) > 800  # from left to right
-    assert np.ptp(np.nonzero(blue)[0]) < 10  # and level
+    assert np.ptp(np.nonzero(blue)[0]) < 10  # and horizontal
 
 
 def test_every_example_is_run_here() -> None:

@@ -1,1 +1,1 @@
-"""One module a command; each holds a click command named `command`."""
+"""One module per command; each holds a click command named `command`."""

@@ -28,7 +28,7 @@ __all__ = ["command"]
     multiple=True,
     metavar="NAME",
     help="match, parangonada, midi, notes, measures, frames, audacity, sonic-visualiser, json or similarity; "
-    "may be given several times.  [default: all that apply]",
+    "may be repeated.  [default: all that apply]",
 )
 @alignment_options
 def command(
@@ -36,8 +36,8 @@ def command(
 ) -> None:
     """Align the recording AUDIO with SCORE.
 
-    SCORE is MusicXML, MXL or MEI, and then every note gets its seconds; or a PDF, an image or a folder of images,
-    and then every second gets its place on the pages. AUDIO is whatever libsndfile reads: WAV, FLAC, MP3, OGG.
+    If SCORE is MusicXML, MXL or MEI, every note gets its time in seconds; if it is a PDF, an image or a folder of
+    images, every second gets its place on the pages. AUDIO is WAV, FLAC, MP3, OGG or whatever libsndfile reads.
     """
     from fusili_mir.output.alignment_files import check_formats, write_formats
     from fusili_mir.scores.score_file import is_score_file

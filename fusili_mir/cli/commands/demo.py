@@ -1,4 +1,4 @@
-"""`fusili-mir demo`: the example of the package, aligned, measured and written."""
+"""`fusili-mir demo`: align the example of the package, measure the errors and write the results."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ _TOLERANCES_MS = (25, 50, 100, 250)
     "--model",
     type=click.Path(path_type=Path),
     metavar="BUNDLE",
-    help="Folder of the model.  [default: the one that is installed]",
+    help="Folder of the model.  [default: the installed one]",
 )
 @click.option("--force", is_flag=True, help="Replace files in a folder that is not empty.")
 def command(out: Path, model: Path | None, force: bool) -> None:
-    """Align a song that comes with the package, and say how well that went.
+    """Align a song that comes with the package, and report the errors.
 
-    A recording of it is aligned twice: with its symbolic score, and with an image of the page alone. Both results
-    are compared with the truth, which is known, and written with everything that `fusili-mir align` can write.
+    A recording of the song is aligned twice: with its symbolic score, and with an image of the page alone. Both
+    results are compared with the true onsets, and written in all formats of `fusili-mir align`.
     """
     from fusili_mir.alignment.aligning import as_encoder
     from fusili_mir.demo.demonstration import check_demo_folder, demonstrate
@@ -75,8 +75,8 @@ def _errors(ways: dict[str, Demonstration]) -> str:
 
     *others, last = _TOLERANCES_MS
     lines = [
-        "How far the times found for the notes are from the true ones: the median, and",
-        f"the share of notes that are off by at most {', '.join(map(str, others))} or {last} ms",
+        "How far the onsets found are from the true ones: the median error, and the",
+        f"share of notes with an error of at most {', '.join(map(str, others))} or {last} ms",
         line("", "median", *(f"{ms} ms" for ms in _TOLERANCES_MS), "took"),
     ]
     for title, way in ways.items():
@@ -87,10 +87,10 @@ def _errors(ways: dict[str, Demonstration]) -> str:
 
 def _files(from_score: Demonstration, from_image: Demonstration) -> str:
     shown = {
-        from_image.folder / "overlay-001.png": "the page: a line where each second sounds",
+        from_image.folder / "overlay-001.png": "the page, with a line for each second",
         from_score.folder / "overlay-001.png": "the same, with the notes of each second",
-        from_score.folder / "similarity.png": "score against recording, and the path",
-        from_score.folder / "alignment.match": "for partitura; CSV, MIDI, JSON beside it",
+        from_score.folder / "similarity.png": "similarity matrix, with the path",
+        from_score.folder / "alignment.match": "for partitura; also CSV, MIDI and JSON",
     }
     width = max(len(str(file)) for file in shown)
     return "\n".join(("Look at", *(f"  {file!s:<{width}}  {text}" for file, text in shown.items())))
@@ -105,7 +105,7 @@ def _next_commands(example: Example, model: Path | None) -> str:
             "Try next",
             f"  {program} point {page} {recording} --time 12.5{with_model}",
             f"  {program} align YOUR_SCORE YOUR_RECORDING -o out{with_model}",
-            "The first says which spot sounds after 12.5 s. In the second, YOUR_SCORE is",
+            "The first finds the spot that sounds at 12.5 s. In the second, YOUR_SCORE is",
             "MusicXML, MXL, MEI, a PDF or an image; YOUR_RECORDING is WAV, FLAC, MP3, OGG.",
         )
     )

@@ -1,4 +1,4 @@
-"""`fusili-mir info`: what a bundle is, and what this machine can run it on."""
+"""`fusili-mir info`: describe a bundle, and the devices of this machine that can run it."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from fusili_mir.model.sessions import available_devices, default_threads, onnxru
 
 __all__ = ["command"]
 
-_INDENT = 15  # columns of the terminal, for what each line is about
+_INDENT = 15  # width of the titles, in columns of the terminal
 
 
 @click.command(name="info")
 @click.argument("bundle", required=False, type=click.Path(path_type=Path))
 def command(bundle: Path | None) -> None:
-    """Describe BUNDLE, by default the one that is installed, and the devices that it can run on.
+    """Describe BUNDLE, by default the installed one, and the devices that it can run on.
 
-    The checksums of its graphs are compared, and both graphs are opened.
+    The checksums of its graphs are verified, and both graphs are opened.
     """
     try:
         loaded = load_bundle(bundle) if bundle is not None else default_bundle()
@@ -50,7 +50,7 @@ def _describe(bundle: Bundle) -> None:
     for tower in TOWERS:
         spec = bundle.spec(tower)
         n_bytes = len(bundle.read_graph(tower))
-        _say("graph", f"{spec.graph}, {n_bytes / 1e6:.1f} MB, checksum {spec.sha256[:12]} is right")
+        _say("graph", f"{spec.graph}, {n_bytes / 1e6:.1f} MB, checksum {spec.sha256[:12]} is correct")
     for title, content in (("training data", manifest.training_data), ("quality", manifest.quality)):
         for key, value in content.items():
             for each in value if isinstance(value, list) else [value]:
@@ -87,7 +87,7 @@ def _audio(spec: AudioSpec) -> str:
 
 
 def _plain(value: Any) -> str:
-    """Write a value of JSON as people do, all of it."""
+    """Format a JSON value for reading, in full."""
     if isinstance(value, dict):
         return ", ".join(f"{key} {_plain(each)}" for key, each in value.items())
     if isinstance(value, list):
@@ -96,7 +96,7 @@ def _plain(value: Any) -> str:
 
 
 def _say(title: str, text: str) -> None:
-    """Print one thing: one line, which is wrapped between words where a terminal is narrower."""
+    """Print a title and a text on one line, wrapped between words on a narrower terminal."""
     lines = [" ".join(text.split())]
     if sys.stdout.isatty():
         width = max(shutil.get_terminal_size().columns - _INDENT, _INDENT)

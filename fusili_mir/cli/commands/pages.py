@@ -20,21 +20,34 @@ __all__ = ["command"]
 @click.option("-o", "--out", required=True, type=click.Path(path_type=Path), help="Folder to write into.")
 @click.option("--force", is_flag=True, help="Replace files in a folder that is not empty.")
 @click.option(
-    "--dpi", type=float, help="Resolution. [default: 200 for a PDF, 10 pixels a staff space otherwise]"
-)
-@click.option("--font", type=click.Choice(get_args(MusicFont)), default="Leipzig", show_default=True)
-@click.option("--breaks", type=click.Choice(get_args(Breaks)), default="auto", show_default=True)
-@click.option(
-    "--staff-height-mm", type=float, default=7.2, show_default=True, help="Size of a staff on the paper."
+    "--dpi", type=float, help="Resolution. [default: 200 for a PDF, 10 pixels per staff space otherwise]"
 )
 @click.option(
-    "--page-size-mm", type=(float, float), default=(210, 297), show_default=True, metavar="WIDTH HEIGHT"
+    "--font", type=click.Choice(get_args(MusicFont)), default="Leipzig", show_default=True, help="Music font."
+)
+@click.option(
+    "--breaks",
+    type=click.Choice(get_args(Breaks)),
+    default="auto",
+    show_default=True,
+    help="Where systems and pages end.",
+)
+@click.option(
+    "--staff-height-mm", type=float, default=7.2, show_default=True, help="Height of a staff on the paper."
+)
+@click.option(
+    "--page-size-mm",
+    type=(float, float),
+    default=(210, 297),
+    show_default=True,
+    metavar="WIDTH HEIGHT",
+    help="Size of the paper.",
 )
 def command(score: Path, out: Path, force: bool, dpi: float | None, **engraving: Any) -> None:
     """Write the pages of SCORE as images, with an overlay that shows what was found on them.
 
-    SCORE is MusicXML, MXL or MEI, which is engraved (and then notes and measures are known, too), or a PDF, an
-    image or a folder of images, on which systems are looked for. Font, breaks and sizes are for engraving.
+    If SCORE is MusicXML, MXL or MEI, it is engraved, and its notes and measures are known, too. If it is a PDF,
+    an image or a folder of images, its systems are located. Font, breaks and sizes apply to engraving.
     """
     width_mm, height_mm = engraving.pop("page_size_mm")
     options = EngravingOptions(page_width_mm=width_mm, page_height_mm=height_mm, dpi=dpi, **engraving)

@@ -1,4 +1,4 @@
-"""`fusili-mir point`: what on the pages sounds at a second, and when a spot sounds."""
+"""`fusili-mir point`: which spots sound at a given second, and when a given spot sounds."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ _PLACE = re.compile(r"(\d+):(-?[\d.]+),(-?[\d.]+)")
 @click.command(name="point")
 @click.argument("score", type=click.Path(path_type=Path))
 @click.argument("audio", type=click.Path(path_type=Path))
-@click.option("--time", "seconds", type=float, metavar="SECONDS", help="Find what sounds then.")
-@click.option("--at", "place", metavar="PAGE:X,Y", help="Find when that spot sounds; the first page is 1.")
-@click.option("--top", type=click.IntRange(min=1), default=5, show_default=True, help="How many answers.")
+@click.option("--time", "seconds", type=float, metavar="SECONDS", help="Find what sounds at this second.")
+@click.option("--at", "place", metavar="PAGE:X,Y", help="Find when this spot sounds; the first page is 1.")
+@click.option("--top", type=click.IntRange(min=1), default=5, show_default=True, help="Number of answers.")
 @alignment_options
 def command(
     score: Path, audio: Path, seconds: float | None, place: str | None, top: int, **options: Any
 ) -> None:
-    """Point at a second of AUDIO and get spots of SCORE, or the other way round.
+    """Find the spots of SCORE that sound at a second of AUDIO, or the seconds at which a spot sounds.
 
-    The first answer is the one that fits the whole recording; those after it are other spots or moments that are
-    alike, best first. Pages are counted from 1; x and y are pixels of the page.
+    The first answer is the one that fits the whole recording; the others are similar spots or moments, the most
+    similar first. Pages are counted from 1; x and y are in pixels of the page.
     """
     from fusili_mir.alignment.retrieval import point_at_spot, point_at_time
 

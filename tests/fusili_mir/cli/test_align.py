@@ -54,7 +54,7 @@ def test_a_score_is_aligned_and_everything_is_written(run: Run, tmp_path: Path) 
     assert (tmp_path / "out" / "alignment.match").is_file()
 
 
-def test_only_the_formats_asked_for_are_written(run: Run, tmp_path: Path) -> None:
+def test_only_the_requested_formats_are_written(run: Run, tmp_path: Path) -> None:
     code, _, _ = run(
         "align", "tune.musicxml", "tune.wav", "-o", tmp_path / "o", "--format", "measures", "--format", "midi"
     )
@@ -118,7 +118,7 @@ def test_a_recording_that_cannot_be_used_is_one_line_and_no_folder(
         (("tune.musicxml", "tune.wav", "--format", "pdf"), "format 'pdf', expected some of"),
     ],
 )
-def test_what_cannot_be_done_is_said_in_one_line_and_leaves_no_folder(
+def test_a_request_that_cannot_be_met_is_one_line_and_leaves_no_folder(
     run: Run, tmp_path: Path, arguments: tuple[str, ...], message: str
 ) -> None:
     code, _, err = run("align", *arguments, "-o", tmp_path / "out")
@@ -172,7 +172,7 @@ def test_point_answers_both_ways(run: Run) -> None:
         ("--time", "x"),
     ],
 )
-def test_a_question_that_is_not_one_is_refused_with_the_usage(run: Run, arguments: tuple[str, ...]) -> None:
+def test_a_wrong_question_is_refused_with_the_usage(run: Run, arguments: tuple[str, ...]) -> None:
     code, out, err = run("point", "tune.musicxml", "tune.wav", *arguments)
     assert (code, out) == (2, "")
     assert "Usage: fusili-mir point" in err
@@ -188,7 +188,7 @@ def test_a_question_that_is_not_one_is_refused_with_the_usage(run: Run, argument
         (("--at", "2:300,300"), "page 2 does not exist: tune.musicxml has 1 page"),
     ],
 )
-def test_what_is_outside_the_recording_or_off_the_pages_is_one_line(
+def test_a_question_outside_the_recording_or_off_the_pages_is_one_line(
     run: Run, question: tuple[str, ...], message: str
 ) -> None:
     code, out, err = run("point", "tune.musicxml", "tune.wav", *question)

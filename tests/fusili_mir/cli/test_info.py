@@ -54,14 +54,14 @@ QUALITY_LINES = [
 
 @pytest.fixture
 def well_measured(tmp_path: Path) -> Path:
-    """A bundle that much is known of."""
+    """A bundle with a long description of its quality."""
     bundle = write_pitch_bundle(tmp_path / "pitch")
     manifest = replace(bundle.manifest, quality=QUALITY)
     save_bundle(tmp_path / "known", manifest, bundle.read_graph("image"), bundle.read_graph("audio"))
     return tmp_path / "known"
 
 
-def test_in_a_pipe_everything_known_of_a_bundle_is_a_line_of_its_own(well_measured: Path, capsys) -> None:
+def test_in_a_pipe_every_property_of_a_bundle_is_one_line(well_measured: Path, capsys) -> None:
     assert run("info", well_measured) == 0
     lines = capsys.readouterr().out.splitlines()
     assert [line for line in lines if line.startswith("quality")] == QUALITY_LINES
@@ -99,7 +99,7 @@ def test_a_damaged_bundle_is_one_line_and_exit_code_1(tmp_path: Path, capsys) ->
     assert error.count("\n") == 1
 
 
-def test_what_is_no_bundle_is_exit_code_1(tmp_path: Path, capsys) -> None:
+def test_a_missing_bundle_is_exit_code_1(tmp_path: Path, capsys) -> None:
     assert run("info", tmp_path / "none") == 1
     assert "not found; expected a bundle" in capsys.readouterr().err
 

@@ -30,7 +30,7 @@ from fusili_mir.model.encoded import EncodedAudio, EncodedScore
 from fusili_mir.model.encoder import Encoder
 from fusili_mir.pages.pages import Pages, load_pages, render_pages
 
-FRAME_SEC = 0.04  # of the pitch bundle
+FRAME_SEC = 0.04  # frame length of the pitch bundle
 WITH_NOTES = {"alignment.match", "notes.csv", "measures.csv", "performance.mid", "part.csv", "ppart.csv"}
 WITHOUT_NOTES = {"alignment.json", "frames.csv", "labels.txt", "sonic-visualiser.csv", "similarity.png"}
 
@@ -39,14 +39,14 @@ Run = Callable[..., tuple[int, str, str]]
 
 @pytest.fixture(autouse=True)
 def ctrl_c_is_heard() -> Iterator[None]:
-    """Whoever started the tests in the background made Ctrl-C be ignored."""
+    """Enable Ctrl-C: a shell that runs the tests in the background disables it."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
 
 
 class Listener(Encoder):
-    """Knows the example by heart: columns and frames of one onset are alike, and unlike all others."""
+    """A perfect model of the example: columns and frames of one onset are alike, and unlike all others."""
 
     def __init__(self, bundle: Bundle, example: Example) -> None:
         super().__init__(bundle)
@@ -56,7 +56,7 @@ class Listener(Encoder):
         self.struck_sec = onset_sec[struck]
         self.onset_of = dict(zip(example.truth["id"].tolist(), np.cumsum(struck) - 1, strict=True))
         vectors = np.random.default_rng(0).standard_normal((len(self.struck_sec) + 1, 64), dtype=np.float32)
-        self.vectors = unit_vectors(vectors)  # the last one is of silence
+        self.vectors = unit_vectors(vectors)  # the last one is silence
 
     def encode_pages(self, pages: Pages, progress: bool = False) -> EncodedScore:
         score = super().encode_pages(pages, progress)
@@ -142,7 +142,7 @@ def test_the_truth_is_of_notes_of_the_score_and_lies_on_heads_of_the_page(exampl
     assert (around < 80).mean(axis=(1, 2)).min() > 0.3  # hollow heads have the least ink
 
 
-def test_the_page_is_found_to_be_turned_and_to_have_four_systems(example: Example) -> None:
+def test_the_page_is_found_to_be_skewed_and_to_have_four_systems(example: Example) -> None:
     pages = load_pages(example.page)
     assert pages.skews[0].angle_deg == pytest.approx(0.6, abs=0.05)
     assert pages.systems["n_staves"].tolist() == [3, 3, 3, 3]
@@ -173,20 +173,20 @@ def test_an_example_that_is_not_installed_is_one_line(tmp_path: Path, monkeypatc
         load_example()
 
 
-def test_onset_errors_count_what_was_not_found_as_never_within() -> None:
+def test_notes_that_were_not_found_are_within_no_tolerance() -> None:
     errors = OnsetErrors(np.array([0.0, 0.025, 0.1, np.inf]))
     assert [errors.share_within(ms) for ms in (25, 50, 100, 1e9)] == [0.5, 0.5, 0.75, 0.75]
     assert errors.median_ms == pytest.approx(62.5)
 
 
 def test_errors_grow_by_as_much_as_the_truth_is_moved(known, example: Example) -> None:
-    for way, measure in zip(known, (errors_of_notes, errors_of_places), strict=True):
+    for way, compare in zip(known, (errors_of_notes, errors_of_places), strict=True):
         later: npt.NDArray[np.void] = example.truth.copy()
         later["onset_sec"] += 5.0
-        moved = measure(way.alignment, later)
+        moved = compare(way.alignment, later)
         assert moved.median_ms == pytest.approx(5000, abs=1000 * FRAME_SEC)
         later["id"], later["page"] = "unknown", 7
-        assert np.isinf(measure(way.alignment, later).errors_sec).all()
+        assert np.isinf(compare(way.alignment, later).errors_sec).all()
 
 
 @pytest.fixture
@@ -206,7 +206,7 @@ def test_the_command_says_what_it_found_where_it_is_and_what_to_try(
     run: Run, bundle: Bundle, example: Example, monkeypatch
 ) -> None:
     monkeypatch.setattr("fusili_mir.alignment.aligning.as_encoder", lambda model: Listener(bundle, example))
-    monkeypatch.setattr("shutil.which", lambda name: None)  # as in `make demo`: it is not on the path
+    monkeypatch.setattr("shutil.which", lambda name: None)  # as in `make demo`, where it is not on the path
     monkeypatch.setattr("sys.argv", [".venv-demo/bin/fusili-mir"])
     mine = Path("demo/from-score/mine.txt")
     mine.parent.mkdir(parents=True)
@@ -227,7 +227,7 @@ def test_the_command_says_what_it_found_where_it_is_and_what_to_try(
         f"  .venv-demo/bin/fusili-mir point {example.page} {example.recording} --time 12.5 --model 'a bundle'"
         in out
     )
-    assert max(len(line) for line in lines if "fusili-mir" not in line) <= 80  # commands are in one piece
+    assert max(len(line) for line in lines if "fusili-mir" not in line) <= 80  # commands are not wrapped
 
 
 def test_a_folder_that_is_not_empty_is_refused_before_any_work(run: Run, tmp_path: Path) -> None:
@@ -252,7 +252,7 @@ NAMES = ("a.csv", "b.png", "c.json")
 
 @pytest.fixture
 def quick(known: tuple[Demonstration, Demonstration], example: Example, monkeypatch) -> None:
-    """Have the alignments at once, and write them as three small files."""
+    """Provide the alignments without computing them, and write them as three small files."""
     ways = dict(zip((example.score, example.page), known, strict=True))
 
     def align(score: Path, example: Example, encoder: Encoder, folder: Path) -> Demonstration:
@@ -274,12 +274,14 @@ WHOLE = {f"{way}/{name}": "new" for way in ("from-image", "from-score") for name
 
 
 @pytest.mark.usefixtures("quick")
-def test_a_second_run_says_how_to_go_on_and_can_be_told_to(run: Run, bundle: Bundle, tmp_path: Path) -> None:
+def test_a_second_run_says_how_to_continue_and_can_be_forced(
+    run: Run, bundle: Bundle, tmp_path: Path
+) -> None:
     assert run("--model", bundle.folder)[0] == 0
     code, out, err = run("--model", bundle.folder)
     assert (code, out) == (1, "")
     assert err == (
-        "fusili-mir: demo: the results of an earlier demo are there; add --force to replace them, or write to "
+        "fusili-mir: demo: holds the results of an earlier demo; add --force to replace them, or write to "
         "another folder with -o FOLDER\n"
     )
     assert run("--model", bundle.folder, "--force")[0] == 0
