@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
-import partitura as pt
 
+from fusili_mir.alignment.match_onsets import reference_onsets
 from fusili_mir.alignment.performance import NoteAlignment
 from fusili_mir.errors import InputError, MissingExtraError
 
@@ -78,16 +77,3 @@ def score_onsets(alignment: NoteAlignment, reference_sec: Mapping[str, float]) -
         within={ms: float(np.mean(error_sec <= ms / 1000 + 1e-9)) for ms in TOLERANCES_MS},
         mir_eval={name: float(value) for name, value in scores.items()},
     )
-
-
-def reference_onsets(filename: str | Path) -> dict[str, float]:
-    """Read the seconds of score notes from a `.match` file."""
-    if not Path(filename).is_file():
-        raise InputError(f"{filename}: not found, expected a .match file")
-    performance, alignment = pt.load_match(filename)[:2]
-    onset_sec = {str(row["id"]): float(row["onset_sec"]) for row in performance.note_array()}
-    return {
-        entry["score_id"]: onset_sec[entry["performance_id"]]
-        for entry in alignment
-        if entry["label"] == "match"
-    }

@@ -1,0 +1,37 @@
+"""When the notes of a score begin in a performance, read from a match file of partitura's."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import partitura as pt
+
+from fusili_mir.errors import InputError
+
+__all__ = ["reference_onsets"]
+
+
+def reference_onsets(filename: str | Path) -> dict[str, float]:
+    """Read the onsets of the matched score notes from a match file.
+
+    Parameters
+    ----------
+    filename : str or Path
+
+    Returns
+    -------
+    dict of str to float
+        Score note id -> onset in seconds. Notes that were not played are missing.
+    """
+    if not Path(filename).is_file():
+        raise InputError(f"{filename}: not found, expected a .match file")
+    try:
+        performance, alignment = pt.load_match(str(filename))[:2]
+    except Exception as error:  # partitura raises whatever its parsing trips over
+        raise InputError(f"{filename}: partitura cannot read it ({type(error).__name__}: {error})") from error
+    onset_sec = {str(row["id"]): float(row["onset_sec"]) for row in performance.note_array()}
+    return {
+        str(entry["score_id"]): onset_sec[str(entry["performance_id"])]
+        for entry in alignment
+        if entry["label"] == "match"
+    }
