@@ -6,28 +6,34 @@ import csv
 import io
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 import partitura as pt
 import soundfile
-from example_bundles import sine_recording
+from example_bundles import sine_recording, write_pitch_bundle
 from example_performances import perform, record, tune
 from PIL import Image
 
 from fusili_mir.alignment.played import play_pages
 from fusili_mir.arrays import Float32, Float64
+from fusili_mir.model.bundle import Bundle
 from fusili_mir.pages.engraving import EngravingOptions
 from fusili_mir.pages.pages import Pages, render_pages
 from fusili_training.data.shard_folder import Pair
+from fusili_training.evaluation.msmd import MsmdTree
 from fusili_training.rendering.pair_segments import Sample
 from fusili_training.rendering.render_recipe import RenderRecipe
 from fusili_training.rendering.shards import shard_name, sidecar_of, write_json, write_shard
 from fusili_training.truth import truth_to_json
 
 SAMPLE_RATE_HZ = 16_000
-LINES = EngravingOptions(page_width_mm=60)  # a few measures a line
+LINES = EngravingOptions(page_width_mm=60)  # a few measures per line
+MELODIES = {
+    "Tune": ("C4", "E4", "G4", "C5", "A4", "F4", "D5", "B4", "E5", "D4", "F5", "G5", "A3", "B3", "A5", "C6"),
+    "Other": ("G5", "A3", "C4", "F5", "E4", "B3", "D5", "C5", "A4", "D4", "G4", "E5", "F4", "A5", "B4", "C6"),
+}
 
 
 @dataclass(frozen=True)
@@ -57,7 +63,7 @@ def write_mung(file: Path, objects: Iterable[MungObject]) -> None:
 
 
 def write_performance(folder: Path, name: str, events: Float64, samples: Float32 | None) -> None:
-    """Write a performance of MSMD: onset s, pitch, duration s, track, channel; and a recording, if given."""
+    """Write a performance of MSMD: onset s, pitch, duration s, track and channel of each event, and a recording."""
     (folder / name / "features").mkdir(parents=True)
     np.save(folder / name / "features" / f"{name}_notes.npy", events)
     if samples is not None:
@@ -83,7 +89,7 @@ def write_engraved_msmd(root: Path, piece: str, pitches: Sequence[str]) -> None:
         Image.fromarray(image).save(score / "img" / f"{number + 1:02d}.png")
         objects = []
         for system in pages.systems[pages.systems["page"] == number]:
-            # As in MSMD the box of a system ends at its staff lines.
+            # As in MSMD, the box of a system ends at its staff lines.
             box = (
                 system["x0"],
                 system["y0"] - 1,
@@ -114,7 +120,7 @@ def write_table(file: Path, columns: Sequence[str], rows: Sequence[Sequence[obje
 
 
 def write_scored_table(folder: Path, pitches: Sequence[str]) -> Path:
-    """Write a score, a recording of it, a match file, and the table that names them."""
+    """Write a score, its recording, a match file, and the table that names them."""
     pages = engrave_tune(folder, pitches)
     played = play_pages(pages)
     performed = perform(played)
@@ -149,13 +155,27 @@ def write_scored_table(folder: Path, pitches: Sequence[str]) -> Path:
 
 
 def write_shards(folder: Path, pairs: Iterable[Pair], split: str = "test") -> None:
-    """Write pairs as a rendered corpus of one shard; keys are PIECE.LAYOUT.NUMBER."""
+    """Write pairs as a rendered corpus with one shard; keys are PIECE.LAYOUT.NUMBER."""
     folder.mkdir()
     shard = folder / shard_name(split, 0)
     write_json(sidecar_of(shard), write_shard(shard, [_sample(pair) for pair in pairs]))
     splits = {split: {"shards": [{"name": shard.name}]}}
     recipe = RenderRecipe().to_dict()
     write_json(folder / "manifest.json", {"format": 1, "recipe": recipe, "splits": splits})
+
+
+def write_melodies(folder: Path, layout: str = "whole") -> Bundle:
+    """Write `bundle`, which reads melodies, and two melodies as `msmd`, `shards` and a table in `scored`."""
+    bundle = write_pitch_bundle(folder / "bundle")
+    pairs = []
+    for piece, pitches in MELODIES.items():
+        write_engraved_msmd(folder / "msmd", piece, pitches)
+        for number, pair in enumerate(MsmdTree(folder / "msmd", bundle.image).read_piece(piece)):
+            pairs.append(replace(pair, key=f"{piece}.{layout}.{number}"))
+    write_shards(folder / "shards", pairs)
+    (folder / "scored").mkdir()
+    write_scored_table(folder / "scored", MELODIES["Tune"])
+    return bundle
 
 
 def _sample(pair: Pair) -> Sample:

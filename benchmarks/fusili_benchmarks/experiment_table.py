@@ -18,19 +18,19 @@ from fusili_mir.model.encoder import Encoder
 from fusili_mir.model.manifest import Manifest
 from fusili_training.evaluation.chosen_pairs import ChosenPairs
 from fusili_training.evaluation.compared_pairs import compare_by_bundle
+from fusili_training.evaluation.judging_grid import JudgingGrid
 from fusili_training.evaluation.local_task import OWN_GRID, PAPER_GRID, measure_local
 from fusili_training.evaluation.onset_task import measure_segment_onsets
 from fusili_training.evaluation.point_task import measure_point
 from fusili_training.evaluation.report import Measurement, Report
 from fusili_training.evaluation.retrieval_task import Ranking, measure_retrieval, paper_ranking
-from fusili_training.evaluation.scoring_grid import ScoringGrid
 from fusili_training.evaluation.tables import format_number
 
 __all__ = ["BASELINES", "ExperimentRow", "format_experiment", "local_ranking", "measure_run", "training_of"]
 
 BASELINES = ("chance", "straight line")
 
-_AS_PAPER, _BY_SCORE = "as in the paper", "by the local score"
+_AS_PAPER, _BY_SIMILARITY = "as in the paper", "by the local similarity"
 _BOTH = ("I2A", "A2I")
 
 
@@ -54,8 +54,8 @@ _COLUMNS = (
     _Column("point-and-retrieve I2A / A2I", "point", "top-1", PAPER_GRID, _BOTH),
     _Column("R@1 I2A / A2I", "retrieval", "R@1", _AS_PAPER, _BOTH),
     _Column("MRR I2A / A2I", "retrieval", "MRR", _AS_PAPER, _BOTH),
-    _Column("R@1 by local score", "retrieval", "R@1", _BY_SCORE, _BOTH),
-    _Column("MRR by local score", "retrieval", "MRR", _BY_SCORE, _BOTH),
+    _Column("R@1 by local similarity", "retrieval", "R@1", _BY_SIMILARITY, _BOTH),
+    _Column("MRR by local similarity", "retrieval", "MRR", _BY_SIMILARITY, _BOTH),
     _Column("onset error, median ms", "onsets", "median ms", "segments", digits=0),
     _Column("within 250 ms", "onsets", "within 250 ms", "segments"),
 )
@@ -71,7 +71,7 @@ class ExperimentRow:
     n_steps, max_steps : int
         How long it was trained, and how long it was to be.
     rankings : dict of str to Ranking
-        Which ranking of the report is the paper's, and which that of the local score.
+        Which ranking of the report is the paper's, and which that of the local similarity.
     report : Report
     """
 
@@ -97,7 +97,7 @@ def training_of(manifest: Manifest) -> dict[str, Any]:
         f"{section}.{key}"
         for section, key in (
             ("loss", "alpha"),
-            ("loss", "local_score"),
+            ("loss", "local_similarity"),
             ("data", "layout"),
             ("data", "max_duration_sec"),
             ("training", "max_steps"),
@@ -121,10 +121,12 @@ def local_ranking(recipe: dict[str, Any]) -> Ranking | None:
     loss = recipe["loss"]
     if loss["alpha"] == 0:
         return None
-    if loss["local_score"] == "cosine":
+    if loss["local_similarity"] == "cosine":
         return "summed"
-    if loss["local_score"] != "fusili":
-        raise InputError(f"no ranking by the local score {loss['local_score']!r}; expected fusili or cosine")
+    if loss["local_similarity"] != "fusili":
+        raise InputError(
+            f"no ranking by the local similarity {loss['local_similarity']!r}; expected fusili or cosine"
+        )
     return "sinkhorn" if loss["alpha"] == 1 else "reranked"
 
 
@@ -152,15 +154,15 @@ def measure_run(
     """
     recipe = training_of(encoder.bundle.manifest)
     rankings = {_AS_PAPER: paper_ranking(encoder.bundle)}
-    if (by_score := local_ranking(recipe)) is not None:
-        rankings[_BY_SCORE] = by_score
-    cells = {PAPER_GRID: ScoringGrid.paper}
+    if (by_similarity := local_ranking(recipe)) is not None:
+        rankings[_BY_SIMILARITY] = by_similarity
+    cells = {PAPER_GRID: JudgingGrid.paper}
     candidates = ChosenPairs(source, min(n_candidates, len(source)))
     measured = (
         measure_local(
             source,
             partial(compare_by_bundle, encoder),
-            cells | {OWN_GRID: ScoringGrid.own},
+            cells | {OWN_GRID: JudgingGrid.own},
             progress=progress,
         ),
         measure_point(encoder, source, cells, progress),

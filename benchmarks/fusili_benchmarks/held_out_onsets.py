@@ -19,7 +19,7 @@ from fusili_mir.model.encoder import Encoder
 from fusili_mir.pages.pages import Pages
 from fusili_mir.progress import progress_bar
 from fusili_training.evaluation.onset_errors import (
-    OnsetErrors,
+    ComparedErrors,
     errors_of_piece,
     median_error_ms,
     share_within,
@@ -71,7 +71,7 @@ class ShiftResult:
     knowledge: Knowledge
     pieces: list[str] = field(default_factory=list)
     layouts: list[Layout] = field(default_factory=list)
-    errors: list[OnsetErrors] = field(default_factory=list)
+    errors: list[ComparedErrors] = field(default_factory=list)
     cpu_sec: float = 0.0
 
     def of_layout(self, layout: Layout) -> ShiftResult:
@@ -137,13 +137,13 @@ def measure_images(name: str, source: PieceSource, encoder: Encoder, progress: b
     return result
 
 
-def _errors(piece: HeldOutPiece, shift: Shift, knowledge: Knowledge, encoder: Encoder) -> OnsetErrors:
+def _errors(piece: HeldOutPiece, shift: Shift, knowledge: Knowledge, encoder: Encoder) -> ComparedErrors:
     try:
         return errors_of_piece(piece.under(shift, knowledge), encoder)
     except InputError:
         # Pages on which no staff is found: not one note is. The symbolic score says how many there are.
         lost = np.full(len(piece.under(Shift("", sound=shift.sound), "score").heads), np.inf)
-        return OnsetErrors(lost, lost, lost)
+        return ComparedErrors(lost, lost, lost)
 
 
 def format_results(results: Iterable[ShiftResult]) -> str:

@@ -25,7 +25,7 @@ from fusili_mir.pages.page_sources import EngravedPage
 from fusili_mir.pages.pages import Pages, load_pages, render_pages
 from fusili_mir.pages.raster import page_size_px
 from fusili_mir.scores.score_file import ScoreFile, read_score_file
-from fusili_training.evaluation.whole_pieces import HEAD_DTYPE, Knowledge, WholePiece
+from fusili_training.evaluation.whole_pieces import HEAD_ONSET_DTYPE, Knowledge, WholePiece
 from fusili_training.notation.layouts import Layout, lay_out, possible_layouts
 from fusili_training.random_streams import random_stream
 from fusili_training.rendering.corpus import CorpusPiece
@@ -63,7 +63,7 @@ class _Look:
     """Pages, and where the note heads lie on them: `id` is a head's, (x, y) its middle in pixels of `pages`."""
 
     pages: Pages
-    heads: npt.NDArray[np.void]  # HEAD_DTYPE; the onsets are of no meaning
+    heads: npt.NDArray[np.void]  # HEAD_ONSET_DTYPE; the onsets are of no meaning
 
 
 @dataclass(frozen=True, eq=False)
@@ -203,7 +203,7 @@ def struck_heads(
 
     Parameters
     ----------
-    heads : np.ndarray of `fusili_training.evaluation.whole_pieces.HEAD_DTYPE`
+    heads : np.ndarray of `fusili_training.evaluation.whole_pieces.HEAD_ONSET_DTYPE`
         With the ids of heads.
     score : SoundingScore
     onset_sec : np.ndarray [shape=(n,)]
@@ -211,7 +211,7 @@ def struck_heads(
 
     Returns
     -------
-    np.ndarray of `HEAD_DTYPE`
+    np.ndarray of `HEAD_ONSET_DTYPE`
         With the ids of notes.
     """
     row_of_head: Mapping[str, int] = score.row_of_head
@@ -228,7 +228,7 @@ def _middles(notes: Table) -> npt.NDArray[np.void]:
     """Return a row for each head: a note array may have several."""
     _, first = np.unique(notes["notated_id"], return_index=True)
     shown = notes[np.sort(first)]
-    heads = np.zeros(len(shown), HEAD_DTYPE)
+    heads = np.zeros(len(shown), HEAD_ONSET_DTYPE)
     heads["id"], heads["page"] = shown["notated_id"], shown["page"]
     heads["x"] = (shown["x0"].astype(np.float64) + shown["x1"]) / 2
     heads["y"] = (shown["y0"].astype(np.float64) + shown["y1"]) / 2
@@ -238,7 +238,7 @@ def _middles(notes: Table) -> npt.NDArray[np.void]:
 def _follow_pages(
     heads: npt.NDArray[np.void], engraving: Engraving, degradation: Degradation, pages: Pages
 ) -> npt.NDArray[np.void]:
-    """Move heads from where they were engraved to where they lie on the level pages."""
+    """Move heads from where they were engraved to where they lie on the deskewed pages."""
     moved = heads.copy()
     for page, (svg, skew) in enumerate(zip(engraving.svgs, pages.skews, strict=True)):
         here = heads["page"] == page
@@ -246,5 +246,5 @@ def _follow_pages(
         turned = degradation.to_degraded(
             heads["x"][here], heads["y"][here], width_px=width_px, height_px=height_px
         )
-        moved["x"][here], moved["y"][here] = skew.to_level(*turned)
+        moved["x"][here], moved["y"][here] = skew.to_deskewed(*turned)
     return moved

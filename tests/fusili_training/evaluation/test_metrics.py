@@ -14,10 +14,10 @@ from fusili_training.evaluation.baselines import (
     shuffled_frames,
     straight_line,
 )
-from fusili_training.evaluation.local import local_perplexity, local_top1, score_local
+from fusili_training.evaluation.judging_grid import PAPER_FRAME_SEC, JudgingGrid
+from fusili_training.evaluation.local import judge_local, local_perplexity, local_top1
 from fusili_training.evaluation.matching_rules import SEQ2SEQ, MatchingRule
-from fusili_training.evaluation.point_and_retrieve import PointSegment, chance_point, score_point
-from fusili_training.evaluation.scoring_grid import PAPER_FRAME_SEC, ScoringGrid
+from fusili_training.evaluation.point_and_retrieve import PointSegment, chance_point, judge_point
 from fusili_training.loop.validation import count_hits
 from fusili_training.truth import TRUTH_DTYPE, TruthArray
 
@@ -33,9 +33,9 @@ def notes(*rows: tuple[float, float, float, float]) -> TruthArray:
     return truth
 
 
-def small_grid(rows: int = 1, cols: int = 3, n_frames: int = 6) -> ScoringGrid:
+def small_grid(rows: int = 1, cols: int = 3, n_frames: int = 6) -> JudgingGrid:
     """Patches of 10 x 10 px, frames of 1 s."""
-    return ScoringGrid.own(PatchGrid(rows, cols, 10, 10), FrameGrid(n_frames, 1.0))
+    return JudgingGrid.own(PatchGrid(rows, cols, 10, 10), FrameGrid(n_frames, 1.0))
 
 
 def one_hot(choices: list[int], n_patches: int) -> np.ndarray:
@@ -51,50 +51,50 @@ def test_a_frame_in_silence_takes_the_patch_that_is_nearest_in_time() -> None:
     # Patch 0 sounds in frame 0, patch 2 in frame 4: frames 1 and 2 (as near to both) take 0, frame 3 takes 2.
     truth = notes((5, 5, 0.0, 1.0), (25, 5, 4.0, 5.0))
     for choices, n_right in (([0, 0, 0, 2, 2, 0], 5), ([0, 0, 2, 2, 2, 0], 4), ([0, 2, 2, 0, 2, 0], 2)):
-        counts = score_local(one_hot(choices, 3), truth, small_grid())
+        counts = judge_local(one_hot(choices, 3), truth, small_grid())
         assert (counts.n_right, counts.n_frames) == (n_right, 5)
 
 
 def test_frames_after_the_last_note_are_not_judged() -> None:
     truth = notes((5, 5, 0.0, 1.5))
-    counts = score_local(one_hot([0, 0, 1, 1, 1, 1], 3), truth, small_grid())
+    counts = judge_local(one_hot([0, 0, 1, 1, 1, 1], 3), truth, small_grid())
     assert (counts.n_right, counts.n_frames) == (2, 2)
 
 
 def test_any_of_several_sounding_patches_is_right() -> None:
     truth = notes((5, 5, 0.0, 1.0), (25, 5, 0.0, 1.0))
     grid = small_grid(n_frames=1)
-    assert [score_local(one_hot([patch], 3), truth, grid).n_right for patch in range(3)] == [1, 0, 1]
+    assert [judge_local(one_hot([patch], 3), truth, grid).n_right for patch in range(3)] == [1, 0, 1]
 
 
 def test_of_equally_similar_patches_the_first_counts() -> None:
     similarity = np.array([[0.5], [0.5], [0.1]], np.float32)
     grid = small_grid(n_frames=1)
-    assert score_local(similarity, notes((5, 5, 0, 1)), grid).n_right == 1
-    assert score_local(similarity, notes((15, 5, 0, 1)), grid).n_right == 0
+    assert judge_local(similarity, notes((5, 5, 0, 1)), grid).n_right == 1
+    assert judge_local(similarity, notes((15, 5, 0, 1)), grid).n_right == 0
 
 
 def test_the_frame_of_a_time_is_the_floor_of_t_times_256_over_20() -> None:
-    grid = ScoringGrid.paper(SQUARE, FrameGrid(64, 0.3125))
+    grid = JudgingGrid.paper(SQUARE, FrameGrid(64, 0.3125))
     assert len(grid.frames) == 256
     seconds = np.array([0.0, 0.078, 0.0782, 1.0, 19.99])
     assert grid.frames.index(seconds).tolist() == [math.floor(t * 256 / 20) for t in seconds]
 
 
 def test_the_64_frames_of_the_published_encoder_count_four_times_each() -> None:
-    grid = ScoringGrid.paper(SQUARE, FrameGrid(64, 0.3125))
+    grid = JudgingGrid.paper(SQUARE, FrameGrid(64, 0.3125))
     assert grid.own_frame.tolist() == [frame // 4 for frame in range(256)]
     truth = notes((16, 16, 0.0, 0.3125), (48, 16, 0.3125, 0.625))
     own = np.zeros((49, 64), np.float32)
     own[0, 0] = own[0, 1] = 1  # the second of the two is wrong
-    counts = score_local(grid.similarity(own), truth, grid)
+    counts = judge_local(grid.similarity(own), truth, grid)
     assert (counts.n_right, counts.n_frames) == (4, 8)
 
 
 def test_a_uniform_guess_over_49_patches_has_a_perplexity_of_49() -> None:
-    grid = ScoringGrid.paper(SQUARE, FrameGrid(64, 0.3125))
+    grid = JudgingGrid.paper(SQUARE, FrameGrid(64, 0.3125))
     truth = notes((16, 16, 0.0, 3.0), (100, 16, 0.0, 3.0), (200, 200, 4.0, 20.0))
-    counts = score_local(np.full((49, 256), 0.3, np.float32), truth, grid)
+    counts = judge_local(np.full((49, 256), 0.3, np.float32), truth, grid)
     assert counts.n_entropy_frames == 256
     assert local_perplexity([counts]).value == pytest.approx(49)
     assert local_perplexity([chance_local(truth, grid)]).value == pytest.approx(49)
@@ -102,31 +102,31 @@ def test_a_uniform_guess_over_49_patches_has_a_perplexity_of_49() -> None:
 
 def test_the_perplexity_has_no_temperature() -> None:
     # One frame, cosines 1, 0, 0: p = e / (e + 2), and the perplexity is 1 / p.
-    counts = score_local(one_hot([0], 3), notes((5, 5, 0, 1)), small_grid(n_frames=1))
+    counts = judge_local(one_hot([0], 3), notes((5, 5, 0, 1)), small_grid(n_frames=1))
     assert local_perplexity([counts]).value == pytest.approx((math.e + 2) / math.e)
 
 
 def test_several_right_patches_share_a_frame_equally() -> None:
     # Patches 0 and 1 are right: the mean of -ln(e / (e + 2)) and -ln(1 / (e + 2)) is ln(e + 2) - 1/2.
     truth = notes((5, 5, 0, 1), (15, 5, 0, 1))
-    counts = score_local(one_hot([0], 3), truth, small_grid(n_frames=1))
+    counts = judge_local(one_hot([0], 3), truth, small_grid(n_frames=1))
     assert counts.cross_entropy == pytest.approx(math.log(math.e + 2) - 0.5, rel=1e-6)
 
 
 def test_frames_of_all_segments_count_alike() -> None:
-    long = score_local(one_hot([0] * 6, 3), notes((5, 5, 0, 6)), small_grid())
-    short = score_local(one_hot([1, 0], 3), notes((5, 5, 0, 2)), small_grid(n_frames=2))
+    long = judge_local(one_hot([0] * 6, 3), notes((5, 5, 0, 6)), small_grid())
+    short = judge_local(one_hot([1, 0], 3), notes((5, 5, 0, 2)), small_grid(n_frames=2))
     assert local_top1([long, short]).value == pytest.approx(7 / 8)
 
 
 def test_a_segment_without_notes_counts_for_nothing() -> None:
-    counts = score_local(one_hot([0] * 6, 3), notes(), small_grid())
+    counts = judge_local(one_hot([0] * 6, 3), notes(), small_grid())
     assert (counts.n_frames, counts.n_entropy_frames) == (0, 0)
 
 
 def test_a_matrix_of_another_size_is_refused() -> None:
     with pytest.raises(InputError, match=r"shape \(50, 6\); expected 3 patches by 6 frames"):
-        score_local(np.zeros((50, 6), np.float32), notes((5, 5, 0, 1)), small_grid())
+        judge_local(np.zeros((50, 6), np.float32), notes((5, 5, 0, 1)), small_grid())
 
 
 @settings(max_examples=40, deadline=None)
@@ -137,8 +137,8 @@ def test_top1_is_that_of_the_validation_in_training(seed: int) -> None:
     truth = notes(*((*rng.uniform(0, 224, 2), onset, onset + rng.uniform(0.05, 3)) for onset in onsets))
     own = rng.normal(size=(49, 64)).astype(np.float32)
     frames = FrameGrid(64, 0.3125)
-    grid = ScoringGrid.paper(SQUARE, frames)
-    counts = score_local(grid.similarity(own), truth, grid)
+    grid = JudgingGrid.paper(SQUARE, frames)
+    counts = judge_local(grid.similarity(own), truth, grid)
     hits = count_hits(own, truth, SQUARE, frames, frame_repeats=4)
     assert (counts.n_right, counts.n_frames) == (hits.n_right, hits.n_frames)
 
@@ -148,7 +148,7 @@ def test_top1_is_that_of_the_validation_in_training(seed: int) -> None:
 
 def test_a_finer_model_is_judged_on_seven_cells_by_the_best_of_their_columns() -> None:
     patches = PatchGrid(1, 14, 4, 128)
-    grid = ScoringGrid.paper(patches, FrameGrid(4, PAPER_FRAME_SEC))
+    grid = JudgingGrid.paper(patches, FrameGrid(4, PAPER_FRAME_SEC))
     assert grid.patches == PatchGrid(1, 7, 8, 128)
     own = np.zeros((14, 4), np.float32)
     own[[0, 3, 4, 13], [0, 1, 2, 3]] = [0.1, 0.2, 0.3, 0.4]
@@ -157,13 +157,13 @@ def test_a_finer_model_is_judged_on_seven_cells_by_the_best_of_their_columns() -
 
 
 def test_columns_are_merged_where_no_frame_is_judged() -> None:
-    grid = ScoringGrid.paper(PatchGrid(2, 14, 4, 16), FrameGrid(3, 0.04))
+    grid = JudgingGrid.paper(PatchGrid(2, 14, 4, 16), FrameGrid(3, 0.04))
     assert grid.merge_columns(np.zeros((28, 0), np.float32)).shape == (14, 0)
 
 
 @given(st.integers(1, 300), st.integers(1, 7))
 def test_every_column_is_in_one_cell_and_no_cell_is_empty(cols: int, rows: int) -> None:
-    grid = ScoringGrid.paper(PatchGrid(rows, cols, 4, 16), FrameGrid(3, 0.04))
+    grid = JudgingGrid.paper(PatchGrid(rows, cols, 4, 16), FrameGrid(3, 0.04))
     assert grid.patches.cols == min(7, cols)
     sizes = np.diff(grid.first_column, append=cols)
     assert sizes.min() >= 1
@@ -172,7 +172,7 @@ def test_every_column_is_in_one_cell_and_no_cell_is_empty(cols: int, rows: int) 
 
 
 def test_frames_of_another_length_are_taken_where_the_middle_of_the_papers_frames_falls() -> None:
-    grid = ScoringGrid.paper(PatchGrid(1, 7, 4, 16), FrameGrid(500, 0.04))
+    grid = JudgingGrid.paper(PatchGrid(1, 7, 4, 16), FrameGrid(500, 0.04))
     assert len(grid.frames) == 256
     assert grid.own_frame[:4].tolist() == [0, 2, 4, 6]  # 39.06, 117.2, 195.3 and 273.4 ms
 
@@ -207,19 +207,19 @@ def test_the_relaxed_match_is_a_cross_not_a_box() -> None:
 
 
 def test_columns_left_out_are_never_predicted() -> None:
-    grid = ScoringGrid.own(PatchGrid(1, 5, 10, 10), FrameGrid(1, 1.0))
+    grid = JudgingGrid.own(PatchGrid(1, 5, 10, 10), FrameGrid(1, 1.0))
     similarity = np.array([[9.0], [8], [7], [1], [2]], np.float32)
     truth = notes((35, 5, 0, 1))
     rule = MatchingRule(columns_left_out=3)
-    counts = score_local(similarity, truth, grid, rule)
+    counts = judge_local(similarity, truth, grid, rule)
     assert counts.n_right == 0  # column 4 is chosen, column 3 is right
-    assert score_local(similarity, truth, grid, SEQ2SEQ).n_right == 1
+    assert judge_local(similarity, truth, grid, SEQ2SEQ).n_right == 1
     assert counts.cross_entropy == pytest.approx(math.log(math.exp(1) + math.exp(2)) - 1, rel=1e-6)
 
 
 def test_a_frame_whose_patches_are_all_left_out_has_no_cross_entropy() -> None:
-    grid = ScoringGrid.own(PatchGrid(1, 4, 10, 10), FrameGrid(1, 1.0))
-    counts = score_local(np.zeros((4, 1), np.float32), notes((5, 5, 0, 1)), grid, SEQ2SEQ)
+    grid = JudgingGrid.own(PatchGrid(1, 4, 10, 10), FrameGrid(1, 1.0))
+    counts = judge_local(np.zeros((4, 1), np.float32), notes((5, 5, 0, 1)), grid, SEQ2SEQ)
     assert (counts.n_frames, counts.n_right, counts.n_entropy_frames) == (1, 0, 0)
 
 
@@ -241,10 +241,10 @@ def test_chance_is_the_share_of_right_patches() -> None:
 def test_an_even_reader_is_right_on_even_music() -> None:
     grid = small_grid(rows=2, cols=3)
     even = notes(*((5 + 10 * place, 15, place, place + 1) for place in range(3)))
-    counts = score_local(straight_line(even, grid), even, grid)
+    counts = judge_local(straight_line(even, grid), even, grid)
     assert (counts.n_right, counts.n_frames) == (3, 3)
     late = notes((25, 15, 0, 3))
-    assert score_local(straight_line(late, grid), late, grid).n_right == 1
+    assert judge_local(straight_line(late, grid), late, grid).n_right == 1
 
 
 def test_shuffling_keeps_the_frames_that_are_judged_together() -> None:
@@ -260,7 +260,7 @@ def test_shuffling_keeps_the_frames_that_are_judged_together() -> None:
 
 def point_piece() -> list[PointSegment]:
     """Two segments of 3 x 2 patches; in the first, patch 0 then 1 sound, in the second, patch 4."""
-    grid = ScoringGrid.own(PatchGrid(3, 2, 10, 10), FrameGrid(2, 1.0))
+    grid = JudgingGrid.own(PatchGrid(3, 2, 10, 10), FrameGrid(2, 1.0))
     return [
         PointSegment.of(notes((5, 5, 0, 1), (15, 5, 1, 2)), grid),
         PointSegment.of(notes((5, 25, 0, 1)), grid),
@@ -278,7 +278,7 @@ def test_point_and_retrieve_by_hand() -> None:
     # Frame 0 of recording 0 finds the row below (right, within 1), frame 1 finds the right patch; the frame of
     # recording 1 finds a patch at the right place of the wrong segment.
     blocks = point_blocks((0, 0, 2, 0, 0.9), (0, 0, 1, 1, 0.8), (0, 1, 4, 0, 0.7), (1, 1, 4, 0, 0.6))
-    counts = score_point(point_piece(), lambda i, j: blocks[i, j])
+    counts = judge_point(point_piece(), lambda i, j: blocks[i, j])
     assert (counts.n_frames, counts.n_frames_right) == (3, 2)
     # Patch 0 of image 0 resembles nothing: of equals the first frame counts, which is its own. Patch 1 and
     # patch 4 of image 1 find their frames.
@@ -287,12 +287,12 @@ def test_point_and_retrieve_by_hand() -> None:
 
 def test_the_vertical_tolerance_does_not_reach_into_the_next_segment() -> None:
     # The bottom row of image 0 is no neighbour of the top row of image 1.
-    grid = ScoringGrid.own(PatchGrid(2, 1, 10, 10), FrameGrid(1, 1.0))
+    grid = JudgingGrid.own(PatchGrid(2, 1, 10, 10), FrameGrid(1, 1.0))
     segments = [PointSegment.of(notes((5, 15, 0, 1)), grid), PointSegment.of(notes((5, 5, 0, 1)), grid)]
     blocks = {(i, j): np.zeros((2, 1), np.float32) for i in range(2) for j in range(2)}
     blocks[1, 0][0, 0] = 1  # recording 0 finds the top row of image 1
     blocks[1, 1][1, 0] = 1  # recording 1 finds the bottom row of image 1, one below the right one
-    counts = score_point(segments, lambda i, j: blocks[i, j])
+    counts = judge_point(segments, lambda i, j: blocks[i, j])
     assert (counts.n_frames, counts.n_frames_right) == (2, 1)
 
 
@@ -305,14 +305,14 @@ def test_chance_in_point_and_retrieve_by_hand() -> None:
 
 def test_point_and_retrieve_is_the_argmax_of_the_whole_matrix() -> None:
     rng = np.random.default_rng(3)
-    grid = ScoringGrid.own(PatchGrid(4, 5, 10, 10), FrameGrid(7, 1.0))
+    grid = JudgingGrid.own(PatchGrid(4, 5, 10, 10), FrameGrid(7, 1.0))
     truths = [  # of 3, 5 and 7 frames or so
         notes(*((*rng.uniform(0, 40, 2), onset, onset + 1.5) for onset in rng.uniform(0, latest, 5)))
         for latest in (2, 4, 6)
     ]
     segments = [PointSegment.of(truth, grid) for truth in truths]
     blocks = rng.normal(size=(3, 3, 20, 7)).astype(np.float32)
-    counts = score_point(segments, lambda i, j: blocks[i, j], MatchingRule(), MatchingRule())
+    counts = judge_point(segments, lambda i, j: blocks[i, j], MatchingRule(), MatchingRule())
     lengths = [segment.right.shape[1] for segment in segments]
     whole = np.block([[blocks[i, j][:, : lengths[j]] for j in range(3)] for i in range(3)])
     right = np.zeros(whole.shape, bool)

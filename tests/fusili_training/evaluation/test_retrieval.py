@@ -21,8 +21,8 @@ from fusili_training.truth import TRUTH_DTYPE, TruthArray
 
 
 def test_ranks_by_hand() -> None:
-    scores = np.array([[3, 2, 1], [5, 4, 1], [1, 2, 0]], np.float32)
-    ranks = rank_matrix(scores)
+    similarities = np.array([[3, 2, 1], [5, 4, 1], [1, 2, 0]], np.float32)
+    ranks = rank_matrix(similarities)
     assert ranks.better.tolist() == [0, 1, 2]
     assert ranks.recall(1).tolist() == [1, 0, 0]
     assert ranks.recall(2).tolist() == [1, 1, 0]
@@ -44,13 +44,13 @@ def test_a_model_that_tells_nothing_apart_gets_what_guessing_gets() -> None:
 
 
 def test_a_candidate_that_is_like_the_partner_is_right() -> None:
-    scores = np.array([[3, 5, 4, 1], [3, 2, 5, 4], [1, 2, 3, 4], [6, 5, 5, 7]], np.float32)
+    similarities = np.array([[3, 5, 4, 1], [3, 2, 5, 4], [1, 2, 3, 4], [6, 5, 5, 7]], np.float32)
     groups = np.array([7, 7, 8, 9])  # the first two are repeats
-    ranks = rank_matrix(scores, groups=groups)
+    ranks = rank_matrix(similarities, groups=groups)
     assert ranks.better.tolist() == [0, 2, 1, 0]
-    assert rank_matrix(scores).better.tolist() == [2, 3, 1, 0]
+    assert rank_matrix(similarities).better.tolist() == [2, 3, 1, 0]
     assert ranks.reciprocal() == pytest.approx([1, 1 / 3, 1 / 2, 1])
-    swapped = rank_matrix(scores[[1, 0]], np.array([1, 0]), groups)
+    swapped = rank_matrix(similarities[[1, 0]], np.array([1, 0]), groups)
     assert swapped.better.tolist() == [2, 0]
 
 
@@ -58,12 +58,12 @@ def test_a_candidate_that_is_like_the_partner_is_right() -> None:
 @given(st.lists(st.integers(0, 2), min_size=2, max_size=5), st.integers(0, 2**32 - 1))
 def test_repeats_among_ties_agree_with_all_orders_one_by_one(groups: list[int], seed: int) -> None:
     n = len(groups)
-    scores = np.random.default_rng(seed).integers(0, 3, (n, n)).astype(np.float32)
-    ranks = rank_matrix(scores, groups=np.array(groups))
+    similarities = np.random.default_rng(seed).integers(0, 3, (n, n)).astype(np.float32)
+    ranks = rank_matrix(similarities, groups=np.array(groups))
     for query in range(n):
         firsts = []
-        for order in permutations(range(n)):  # which decides between equal scores
-            sorted_ = sorted(order, key=lambda candidate: -scores[query, candidate])
+        for order in permutations(range(n)):  # which decides between equal similarities
+            sorted_ = sorted(order, key=lambda candidate: -similarities[query, candidate])
             firsts.append(1 + min(sorted_.index(c) for c in range(n) if groups[c] == groups[query]))
         assert ranks.reciprocal()[query] == pytest.approx(np.mean([1 / first for first in firsts]))
         for k in (1, 2):
@@ -94,8 +94,8 @@ def test_retrieval_agrees_with_sorting_one_query_after_the_other(n: int, seed: i
     rng = np.random.default_rng(seed)
     images, recordings = rng.normal(size=(2, n, 4)).astype(np.float32)
     ranks = rank_by_product(images, recordings)
-    scores = images @ recordings.T
-    places = [sorted(range(n), key=lambda j: -scores[i, j]).index(i) + 1 for i in range(n)]
+    similarities = images @ recordings.T
+    places = [sorted(range(n), key=lambda j: -similarities[i, j]).index(i) + 1 for i in range(n)]
     assert ranks.recall(1).mean() == pytest.approx(np.mean([place == 1 for place in places]))
     assert ranks.recall(5).mean() == pytest.approx(np.mean([place <= 5 for place in places]))
     assert ranks.reciprocal().mean() == pytest.approx(np.mean([1 / place for place in places]))
@@ -109,7 +109,7 @@ def test_blocks_of_queries_give_the_ranks_of_the_whole(monkeypatch: pytest.Monke
     assert blocks.better.tolist() == rank_matrix(images @ recordings.T).better.tolist()
 
 
-def test_scores_that_are_no_numbers_are_refused() -> None:
+def test_similarities_that_are_not_numbers_are_refused() -> None:
     with pytest.raises(InputError, match="not numbers"):
         rank_matrix(np.array([[np.nan]], np.float32))
 

@@ -11,6 +11,7 @@ import pytest
 import soundfile
 from example_bundles import write_pitch_bundle
 from example_datasets import (
+    MELODIES,
     SAMPLE_RATE_HZ,
     MungObject,
     write_engraved_msmd,
@@ -34,7 +35,7 @@ from fusili_training.evaluation.split_lists import read_split_lists
 from fusili_training.placed_notes import place_notes
 
 AS_WRITTEN, SLOW = "Tune_tempo-1000_piano", "Tune_tempo-0500_piano"
-MELODY = ("C4", "E4", "G4", "C5", "A4", "F4", "D5", "B4", "E5", "D4", "F5", "G5", "A3", "B3", "A5", "C6")
+MELODY = MELODIES["Tune"]
 
 
 @pytest.fixture(scope="module")
@@ -125,7 +126,7 @@ def test_a_split_file_chooses_the_pieces(tree: Path, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="needs its split file"):
         MsmdTree(tree, None, ["test"])
     lists.write_text("test:\n- Missing\n")
-    with pytest.raises(InputError, match="1 pieces of the split are not there, such as Missing"):
+    with pytest.raises(InputError, match="1 pieces of the split are missing, such as Missing"):
         MsmdTree(tree, None, ["test"], lists)
     lists.write_text("pieces = 3\n")
     with pytest.raises(InputError, match="line 1 is 'pieces = 3'"):
@@ -274,7 +275,7 @@ def test_tables_that_cannot_be_used_say_why(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="row 1 lacks"):
         ListedPairs(table)
     write_table(table, ["image_filename", "audio_filename"], [["a.png", "b.wav"]])
-    with pytest.raises(InputError, match=r"row 1 names .*a\.png, which is not there"):
+    with pytest.raises(InputError, match=r"row 1 names .*a\.png, which does not exist"):
         ListedPairs(table)
     with pytest.raises(InputError, match="not found; expected a folder written by"):
         open_source(tmp_path / "nowhere", None)

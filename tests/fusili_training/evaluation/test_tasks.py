@@ -12,8 +12,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from example_bundles import write_ink_bundle, write_pitch_bundle
-from example_datasets import write_engraved_msmd, write_scored_table, write_shards, write_table
+from example_bundles import write_ink_bundle
+from example_datasets import write_melodies, write_table
 
 from fusili_mir.audio.recording import AudioSamples
 from fusili_mir.cli.main import main
@@ -22,38 +22,20 @@ from fusili_mir.model.encoder import Encoder
 from fusili_training.data.shard_folder import Pair
 from fusili_training.evaluation.evaluating import TaskOptions, evaluate_bundle
 from fusili_training.evaluation.local_store import LocalStore
-from fusili_training.evaluation.msmd import MsmdTree
 from fusili_training.evaluation.onset_errors import errors_of_piece
 from fusili_training.evaluation.pair_encoder import encode_pairs
 from fusili_training.evaluation.report import Report
-from fusili_training.evaluation.sinkhorn_ranking import rerank_shortlists, score_all_pairs
+from fusili_training.evaluation.sinkhorn_ranking import compare_all_pairs, rerank_shortlists
 from fusili_training.evaluation.whole_pieces import ScoredPieces
-from fusili_training.losses.sinkhorn import fusili_score
-
-MELODIES = {
-    "Tune": ("C4", "E4", "G4", "C5", "A4", "F4", "D5", "B4", "E5", "D4", "F5", "G5", "A3", "B3", "A5", "C6"),
-    "Other": ("G5", "A3", "C4", "F5", "E4", "B3", "D5", "C5", "A4", "D4", "G4", "E5", "F4", "A5", "B4", "C6"),
-}
+from fusili_training.losses.sinkhorn import fusili_similarity
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A bundle that reads melodies, and melodies as MSMD, shards and a table of scores."""
     folder = tmp_path_factory.mktemp("evaluate")
-    bundle = write_pitch_bundle(folder / "bundle")
-    pairs = []
-    for piece, pitches in MELODIES.items():
-        write_engraved_msmd(folder / "msmd", piece, pitches)
-        for number, pair in enumerate(MsmdTree(folder / "msmd", bundle.image).read_piece(piece)):
-            pairs.append(renamed(pair, f"{piece}.whole.{number}"))
-    write_shards(folder / "shards", pairs)
-    (folder / "scored").mkdir()
-    write_scored_table(folder / "scored", MELODIES["Tune"])
+    write_melodies(folder)
     return folder
-
-
-def renamed(pair: Pair, key: str) -> Pair:
-    return Pair(key, None, pair.image, pair.waveform, pair.truth, pair.strip_height_px, pair.sample_rate_hz)
 
 
 @pytest.fixture(scope="module")
@@ -86,7 +68,7 @@ def test_each_line_finds_its_recording_in_the_order_of_its_notes(report: Report)
         assert report.find("retrieval", "R@1", "A2I", ranking) == 1
 
 
-def test_a_finer_grid_is_scored_twice(report: Report) -> None:
+def test_a_finer_grid_is_judged_twice(report: Report) -> None:
     variants = {each.variant for each in report.measurements if each.task in ("local", "point")}
     assert variants == {"own grid", "paper's grid"}
     assert report.find("point", "top-1", "I2A", "own grid") == 1
@@ -99,9 +81,8 @@ def test_whole_pieces_are_found_to_a_frame_from_images_alone(report: Report) -> 
 
 def test_a_table_of_scores_is_measured_with_and_without_the_score(folder: Path, encoder: Encoder) -> None:
     report = evaluate_bundle(encoder, folder / "scored" / "scores.csv", TaskOptions()).report
-    assert (
-        report.find("onsets", "median ms", "", "pieces, with score") < 15
-    )  # sines set in at once: seen early
+    # Sines set in at once, and are seen early.
+    assert report.find("onsets", "median ms", "", "pieces, with score") < 15
     assert report.find("onsets", "within 25 ms", "", "pieces, with score") == 1
     assert report.find("onsets", "median ms", "", "pieces, images alone") < 40
     with pytest.raises(InputError, match="for --task onsets only"):
@@ -155,7 +136,7 @@ def test_squares_are_judged_on_49_patches(folder: Path, tmp_path: Path) -> None:
     measured = evaluate_bundle(encoder, folder / "msmd", options).report.measurements
     assert {each.variant for each in measured} == {"paper's grid"}
     top1, perplexity, _, _ = measured
-    assert top1.baselines["chance"] == pytest.approx(1 / 49, rel=0.1)  # now and then two patches sound
+    assert top1.baselines["chance"] == pytest.approx(1 / 49, rel=0.1)  # sometimes two patches sound
     assert perplexity.baselines["chance"] == pytest.approx(49)
     assert perplexity.found.value == pytest.approx(49, abs=1)  # ink says nothing about pitch
 
@@ -171,7 +152,7 @@ def test_images_of_another_size_are_refused(tmp_path: Path) -> None:
         list(encode_pairs(encoder, [pair]))
 
 
-# --- ranking by the Sinkhorn score
+# --- ranking by the Sinkhorn similarity
 
 
 @pytest.fixture
@@ -186,39 +167,39 @@ def tokens() -> tuple[list[np.ndarray], list[np.ndarray]]:
     return images, recordings
 
 
-def slow_scores(images: list[np.ndarray], recordings: list[np.ndarray]) -> np.ndarray:
-    scores = [
+def slow_similarities(images: list[np.ndarray], recordings: list[np.ndarray]) -> np.ndarray:
+    similarities = [
         [
-            float(fusili_score(torch.from_numpy(i)[None], torch.from_numpy(r)[None], torch.tensor(10.0)))
+            float(fusili_similarity(torch.from_numpy(i)[None], torch.from_numpy(r)[None], torch.tensor(10.0)))
             for r in recordings
         ]
         for i in images
     ]
-    return np.array(scores, dtype=np.float32)
+    return np.array(similarities, dtype=np.float32)
 
 
-def test_sinkhorn_ranks_are_those_of_scores_one_by_one(
+def test_sinkhorn_ranks_are_those_of_similarities_one_by_one(
     tokens: tuple[list[np.ndarray], list[np.ndarray]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("fusili_training.evaluation.sinkhorn_ranking._BLOCK", 3)
-    scores = slow_scores(*tokens)
+    similarities = slow_similarities(*tokens)
     with LocalStore() as patches, LocalStore() as frames:
         for store, arrays in zip((patches, frames), tokens, strict=True):
             for array in arrays:
                 store.append(array)
-        np.testing.assert_allclose(score_all_pairs(patches, frames, 10.0), scores, rtol=1e-4)
+        np.testing.assert_allclose(compare_all_pairs(patches, frames, 10.0), similarities, rtol=1e-4)
 
         pooled = [np.stack([array.mean(axis=0) for array in arrays]) for arrays in tokens]
         whole = rerank_shortlists(pooled[0], pooled[1], patches, frames, 10.0, 7)
-        for found, expected in zip(whole, (scores, scores.T), strict=True):
+        for found, expected in zip(whole, (similarities, similarities.T), strict=True):
             assert found.argsort(axis=1).tolist() == expected.argsort(axis=1).tolist()
         cosines = pooled[0] @ pooled[1].T
         shortest, _ = rerank_shortlists(pooled[0], pooled[1], patches, frames, 10.0, 1)
         assert shortest.argsort(axis=1).tolist() == cosines.argsort(axis=1).tolist()
         short, _ = rerank_shortlists(pooled[0], pooled[1], patches, frames, 10.0, 3)
-        for row, by_cosine, by_score in zip(short, cosines, scores, strict=True):
+        for row, by_cosine, by_sinkhorn in zip(short, cosines, similarities, strict=True):
             first = np.argsort(-by_cosine)[:3]
-            expected = [*first[np.argsort(-by_score[first])], *np.argsort(-by_cosine)[3:]]
+            expected = [*first[np.argsort(-by_sinkhorn[first])], *np.argsort(-by_cosine)[3:]]
             assert np.argsort(-row).tolist() == expected
 
 

@@ -8,9 +8,9 @@ import numpy as np
 
 from fusili_mir.arrays import Float32, Float64
 from fusili_mir.geometry import PatchGrid
+from fusili_training.evaluation.judging_grid import JudgingGrid
 from fusili_training.evaluation.local import LocalCounts
 from fusili_training.evaluation.matching_rules import EXACT, MatchingRule
-from fusili_training.evaluation.scoring_grid import ScoringGrid
 from fusili_training.placed_notes import sounding_patches
 from fusili_training.random_streams import random_stream
 from fusili_training.truth import TruthArray
@@ -24,8 +24,8 @@ __all__ = [
 ]
 
 
-def chance_local(truth: TruthArray, grid: ScoringGrid, rule: MatchingRule = EXACT) -> LocalCounts:
-    """Return what guessing each frame's patch gives on average; the perplexity is that of a uniform guess."""
+def chance_local(truth: TruthArray, grid: JudgingGrid, rule: MatchingRule = EXACT) -> LocalCounts:
+    """Return the counts expected from guessing each frame's patch, with the perplexity of a uniform guess."""
     right = sounding_patches(truth, grid.patches, grid.frames)
     if not right.size:
         return LocalCounts()
@@ -38,10 +38,10 @@ def chance_local(truth: TruthArray, grid: ScoringGrid, rule: MatchingRule = EXAC
     )
 
 
-def straight_line(truth: TruthArray, grid: ScoringGrid) -> Float32:
-    """Return similarities [shape=(N, M)] of a reader who goes through the segment at an even pace.
+def straight_line(truth: TruthArray, grid: JudgingGrid) -> Float32:
+    """Return similarities [shape=(N, M)] of a reader who moves through the segment at an even pace.
 
-    It arrives at the right edge with the last note, in the row that has most of the note heads.
+    The reader follows the row with the most note heads, and reaches the right edge with the last note.
     """
     n_judged = sounding_patches(truth, grid.patches, grid.frames).shape[1]
     pace = (np.arange(len(grid.frames)) + 0.5) / max(1, n_judged)
@@ -50,12 +50,12 @@ def straight_line(truth: TruthArray, grid: ScoringGrid) -> Float32:
 
 
 def even_reading(columns: Float64, frames: Float64, patches: PatchGrid, row: int) -> Float32:
-    """Return how near frames are to the patches of a row [shape=(N, M)], -2 for those of other rows.
+    """Return how near each frame is to the patches of a row [shape=(N, M)]; -2 for the patches of other rows.
 
     Parameters
     ----------
     columns, frames : np.ndarray [shape=(cols,), (M,)]
-        How far along the whole each of them is, 0 to 1.
+        Position of each column and each frame in the whole, from 0 to 1.
     patches : PatchGrid
     row : int
     """
@@ -65,13 +65,13 @@ def even_reading(columns: Float64, frames: Float64, patches: PatchGrid, row: int
 
 
 def main_row(truth: TruthArray, patches: PatchGrid) -> int:
-    """Return the row of patches that has most of the note heads."""
+    """Return the row of patches with the most note heads."""
     patch = patches.index((truth["x0"] + truth["x1"]) / 2, (truth["y0"] + truth["y1"]) / 2)
     return int(np.bincount(patch[patch >= 0] // patches.cols, minlength=patches.rows).argmax())
 
 
 def shuffled_frames(similarity: Float32, n_judged: int, key: str) -> Float32:
-    """Put the first frames of a similarity matrix [shape=(N, M)] in random order, the same for each key."""
+    """Shuffle the first `n_judged` frames of a similarity matrix [shape=(N, M)]; a key always gives one order."""
     order = np.arange(similarity.shape[1])
     order[:n_judged] = random_stream(0, "shuffled", key).permutation(n_judged)
     return similarity[:, order]

@@ -1,7 +1,7 @@
-"""Confidence intervals: what a number would be with other pieces of the same kind.
+"""Confidence intervals: how far a number would vary with other pieces of the same kind.
 
-Pieces are drawn with replacement, as many as there are. Frames and segments of one piece are not independent of
-each other, so that drawing those would make intervals too narrow.
+Pieces are drawn with replacement, as many as the dataset has. The frames and segments of one piece are not
+independent of each other: drawing those instead would make the intervals too narrow.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _LEVEL = 0.95
 
 @dataclass(frozen=True)
 class Interval:
-    """A number, and the range that holds it with 95 % confidence."""
+    """A number and its 95 % confidence interval."""
 
     value: float
     low: float
@@ -39,14 +39,14 @@ def bootstrap(
     ----------
     n_pieces : int
     statistic : callable
-        Takes how often each piece was drawn [shape=(n_pieces,)] and gives the number.
+        Takes how often each piece was drawn [shape=(n_pieces,)] and returns the number.
     n_draws : int
     seed : int
 
     Returns
     -------
     Interval
-        Percentiles of the draws around the value for all pieces. Draws without a value (NaN) are left out.
+        The value for all pieces, between percentiles of the draws. Draws without a value (NaN) are left out.
     """
     if n_pieces < 1:
         raise InputError("no pieces to measure; expected at least one")
@@ -58,7 +58,7 @@ def bootstrap(
     if not len(found):
         return Interval(value, value, value)
     tail = (1 - _LEVEL) / 2
-    # Of the draws, not between two of them: a median over pieces may be infinite.
+    # A percentile is one of the draws, never a mean of two: a median over pieces may be infinite.
     low, high = np.quantile(found, [tail, 1 - tail], method="inverted_cdf")
     return Interval(value, float(low), float(high))
 
@@ -69,7 +69,7 @@ def ratio_interval(
     transform: Callable[[float], float] = float,
     seed: int = 0,
 ) -> Interval:
-    """Put an interval around a ratio of sums over pieces, such as right frames to frames.
+    """Put an interval around a ratio of sums over pieces, such as right frames to all frames.
 
     Parameters
     ----------
@@ -81,7 +81,7 @@ def ratio_interval(
     Returns
     -------
     Interval
-        NaN throughout if the denominators are 0.
+        All three numbers are NaN if the denominators are 0.
     """
     above, below = np.asarray(numerators, np.float64), np.asarray(denominators, np.float64)
 
@@ -93,7 +93,7 @@ def ratio_interval(
 
 
 def weighted_median(groups: Sequence[Float64]) -> Callable[[Int64], float]:
-    """Return a statistic for `bootstrap`: the median of all values of the pieces drawn.
+    """Return a statistic for `bootstrap`: the median of all values of the drawn pieces.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Some segments of a dataset, chosen by chance: retrieval is the harder the more there are to choose from."""
+"""A fixed random choice of a dataset's segments: the more candidates there are, the harder retrieval is."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ __all__ = ["ChosenPairs"]
 
 
 class ChosenPairs:
-    """A number of pairs of a dataset, always the same ones.
+    """So many pairs of a dataset, always the same ones.
 
     Parameters
     ----------
     source : PairSource
-        It is read once to see what there is.
+        The whole dataset; it is read once to list its pairs.
     number : int
     """
 
@@ -33,7 +33,7 @@ class ChosenPairs:
         self.name = f"{number} segments of {source.name}"
         self.pieces: Sequence[str] = [piece for piece in source.pieces if piece in with_pairs]
         self.has_truth = source.has_truth
-        self.dropped = Counter(source.dropped)  # the source counts once more when it is read again
+        self.dropped = Counter(source.dropped)  # a copy: the source counts again when it is read again
 
     def read_piece(self, piece: str) -> Iterator[Pair]:
         """Yield the chosen pairs of a piece in reading order."""

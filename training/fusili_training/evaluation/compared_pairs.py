@@ -1,4 +1,4 @@
-"""Pairs with their similarity matrix, whichever system it comes from."""
+"""Pairs with their similarity matrix, from whichever system."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class ComparedPair:
 
 @dataclass(frozen=True)
 class MatrixGrid:
-    """The grid of an external system: `rows` x `cols` patches over the image, frames over `clip_sec` seconds."""
+    """The grid of another system: `rows` x `cols` patches over the image, and frames over `clip_sec` seconds."""
 
     rows: int
     cols: int
@@ -54,7 +54,7 @@ def compare_by_bundle(encoder: Encoder, pairs: Iterable[Pair]) -> Iterator[Compa
 def compare_by_matrices(
     files: MatrixFiles, grid: MatrixGrid, pairs: Iterable[Pair]
 ) -> Iterator[ComparedPair]:
-    """Compare pairs by matrices from files; pairs without one are passed over."""
+    """Compare pairs by matrices from files; pairs without a file are skipped."""
     for pair in pairs:
         if pair.key in files:
             matrix = files.read(pair.key)

@@ -1,17 +1,18 @@
-"""One model on one dataset: the tasks that were asked for, put together as a report and plots."""
+"""One model on one dataset: runs the tasks asked for, and returns a report and plots."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, get_args
 
-from fusili_mir.errors import InputError
+from fusili_mir.errors import InputError, MissingExtraError
 from fusili_mir.model.encoder import Encoder
 from fusili_training.evaluation.chosen_pairs import ChosenPairs
 from fusili_training.evaluation.compared_pairs import MatrixGrid, compare_by_bundle, compare_by_matrices
+from fusili_training.evaluation.judging_grid import JudgingGrid
 from fusili_training.evaluation.local_task import OWN_GRID, LocalResult, grids_of, measure_local
 from fusili_training.evaluation.matching_rules import EXACT, POINT, MatchingRule
 from fusili_training.evaluation.matrices import MatrixFiles
@@ -19,8 +20,8 @@ from fusili_training.evaluation.msmd import MsmdTree
 from fusili_training.evaluation.onset_task import OnsetResult, measure_piece_onsets, measure_segment_onsets
 from fusili_training.evaluation.point_task import measure_point, measure_point_matrices
 from fusili_training.evaluation.report import Measurement, Report
-from fusili_training.evaluation.retrieval_task import Ranking, measure_retrieval, paper_ranking
-from fusili_training.evaluation.scoring_grid import ScoringGrid
+from fusili_training.evaluation.retrieval_task import Ranking, measure_retrieval, needs_torch, paper_ranking
+from fusili_training.evaluation.sinkhorn_ranking import require_torch
 from fusili_training.evaluation.sources import PairSource, open_source
 from fusili_training.evaluation.whole_pieces import MsmdPieces, ScoredPieces, is_score_table
 
@@ -50,20 +51,21 @@ class TaskOptions:
     Attributes
     ----------
     tasks : sequence of Task
-        None: all that the data allow.
+        Tasks to run; empty: all that the data allow.
     splits : sequence of str
-        None: "test" for shards, everything for the others.
+        Splits to use; empty: "test" for shards, all pieces otherwise.
     split_file : Path, optional
-        Of MSMD.
+        Split file of MSMD.
     rankings : sequence of Ranking
-        None: the paper's for that model.
+        Rankings of retrieval; empty: the paper's for that model.
     one_per_piece : bool
-        Whether retrieval is among the first segments of pieces.
+        Whether to retrieve among the first segments of pieces only.
     n_segments : int, optional
-        Segments that retrieval is among, see `ChosenPairs`; None: all.
+        Number of segments to retrieve among, see `ChosenPairs`; None: all.
     n_shortlist : int
-        Candidates that are re-ranked.
+        Number of candidates that are re-ranked.
     plots : bool
+        Whether to draw plots.
     progress : bool
         Whether to show bars on a terminal.
     """
@@ -78,10 +80,22 @@ class TaskOptions:
     plots: bool = False
     progress: bool = False
 
+    def require_packages(self) -> None:
+        """Raise `MissingExtraError` if a package that these options need is missing: now, not after hours."""
+        if needs_torch(self.rankings) and (not self.tasks or "retrieval" in self.tasks):
+            require_torch()
+        if self.plots:
+            try:
+                import matplotlib  # noqa: F401
+            except ImportError as error:
+                raise MissingExtraError(
+                    "plots need matplotlib; install it with `pip install 'fusili-mir[evaluate]'`"
+                ) from error
+
 
 @dataclass(frozen=True)
 class MatrixRules:
-    """When an answer from a matrix is right: local, and both directions of point-and-retrieve."""
+    """When an answer from a matrix is right: in local alignment, and in both directions of point-and-retrieve."""
 
     local: MatchingRule = EXACT
     point_a2i: MatchingRule = POINT
@@ -90,7 +104,7 @@ class MatrixRules:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """A report, and plots by name."""
+    """A report, and its plots by name."""
 
     report: Report
     plots: dict[str, Figure]
@@ -98,7 +112,7 @@ class Evaluation:
 
 @dataclass(frozen=True)
 class _Part:
-    """What one task found."""
+    """The results of one task."""
 
     measurements: tuple[Measurement, ...]
     n_pairs: int
@@ -112,17 +126,19 @@ def evaluate_bundle(encoder: Encoder, data: str | Path, options: TaskOptions) ->
     ----------
     encoder : Encoder
     data : str or Path
-        See `open_source`; for onsets also a table of scores, see `fusili_training.evaluation.whole_pieces`.
+        Dataset, see `open_source`; for onsets also a table of scores, see
+        `fusili_training.evaluation.whole_pieces`.
     options : TaskOptions
 
     Returns
     -------
     Evaluation
     """
+    options.require_packages()
     name = encoder.bundle.manifest.name
     if is_score_table(Path(data)):
         if any(task != "onsets" for task in options.tasks):
-            raise InputError(f"{data}: a table of scores, which is for --task onsets only")
+            raise InputError(f"{data}: a table of scores is for --task onsets only")
         scored = ScoredPieces(Path(data))
         part = _onset_part(measure_piece_onsets(encoder, scored, options.progress), scored.name, options)
         report = Report(name, scored.name, len(scored.pieces), part.n_pairs, {}, part.measurements)
@@ -149,13 +165,13 @@ def evaluate_matrices(
     Parameters
     ----------
     files : MatrixFiles
-        Named after the pairs of the dataset.
+        Matrices named after the pairs of the dataset.
     grid : MatrixGrid
     rules : MatrixRules
     data : str or Path
-        See `open_source`; images are the paper's squares, unless the shards are strips.
+        Dataset, see `open_source`; images are the paper's squares, unless the shards are strips.
     options : TaskOptions
-        Its tasks are "local" (the default) and "point".
+        Options; the tasks are "local" (the default) and "point".
 
     Returns
     -------
@@ -165,13 +181,14 @@ def evaluate_matrices(
     wrong = [task for task in tasks if task not in ("local", "point")]
     if wrong:
         raise InputError(f"matrices are for --task local and point, not {wrong[0]}")
+    replace(options, tasks=tasks).require_packages()
 
     def local(source: PairSource, options: TaskOptions) -> _Part:
         compare = partial(compare_by_matrices, files, grid)
-        grids = {OWN_GRID: ScoringGrid.own}
+        grids = {OWN_GRID: JudgingGrid.own}
         n_examples = _N_EXAMPLES if options.plots else 0
         result = measure_local(source, compare, grids, rules.local, n_examples, options.progress)
-        return _local_part(result, ScoringGrid.own)
+        return _local_part(result, JudgingGrid.own)
 
     def point(source: PairSource, options: TaskOptions) -> _Part:
         result = measure_point_matrices(
@@ -199,7 +216,7 @@ def _run(
         source = judged = open_again()
         if task != "retrieval" and not source.has_truth:
             raise InputError(
-                f"{source.name}: its notes are not known, as --task {task} needs; use --task retrieval"
+                f"{source.name}: its notes are not known, but --task {task} needs them; use --task retrieval"
             )
         if task == "retrieval" and options.n_segments is not None:
             judged = ChosenPairs(source, options.n_segments)
@@ -228,10 +245,10 @@ def _local(encoder: Encoder, source: PairSource, options: TaskOptions) -> _Part:
     n_examples = _N_EXAMPLES if options.plots else 0
     grids = grids_of(encoder.bundle.image)
     result = measure_local(source, compare, grids, EXACT, n_examples, options.progress)
-    return _local_part(result, grids.get(OWN_GRID, ScoringGrid.paper))
+    return _local_part(result, grids.get(OWN_GRID, JudgingGrid.paper))
 
 
-def _local_part(result: LocalResult, grid_of: Callable[..., ScoringGrid]) -> _Part:
+def _local_part(result: LocalResult, grid_of: Callable[..., JudgingGrid]) -> _Part:
     plots: dict[str, Figure] = {}
     for pair in result.examples:
         from fusili_training.evaluation.plots import plot_similarity

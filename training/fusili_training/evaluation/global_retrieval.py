@@ -1,11 +1,11 @@
-"""Global retrieval: where the partner of a query stands in the order of all candidates.
+"""Global retrieval: the rank of a query's partner among all candidates.
 
-Candidates that score exactly like the partner, such as a repeated line of music, stand before or after it by
-chance: what is counted is the average over all orders of them, so that a model that cannot tell anything apart
-gets what guessing gets.
+Candidates that are exactly as similar as the partner, such as a repeated line of music, come before or after it
+by chance. Figures are therefore averages over all orders of such ties: a model that cannot distinguish anything
+gets the figures of guessing.
 
-Where music repeats, nothing tells which of two equal segments was meant. Ranks can be told which candidates are
-alike; all that are like the partner then are right, and the first of them counts.
+Where music repeats, nothing says which of two equal segments was meant. Candidates can therefore be grouped:
+every candidate in the partner's group is right, and the first of them counts.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ _BLOCK_NUMBERS = 2**23
 
 @dataclass(frozen=True, eq=False)
 class Ranks:
-    """Where the right candidates stand.
+    """The ranks of the right candidates of n queries.
 
     Attributes
     ----------
     better : np.ndarray of int [shape=(n,)]
-        Candidates before the best right one of each query.
+        Number of candidates more similar than the best right one.
     tied : np.ndarray of int [shape=(n,)]
-        Candidates that score like it, with itself.
+        Number of candidates exactly as similar as it, itself included.
     right : np.ndarray of int [shape=(n,)]
-        How many of these are right.
+        Number of right candidates among these.
     """
 
     better: Int64
@@ -45,7 +45,7 @@ class Ranks:
 
     @classmethod
     def join(cls, parts: Iterable[Ranks]) -> Ranks:
-        """Put the ranks of some queries after those of others."""
+        """Concatenate the ranks of several lists of queries."""
         listed = list(parts)
         return cls(
             np.concatenate([part.better for part in listed]),
@@ -55,13 +55,13 @@ class Ranks:
 
     @classmethod
     def guess(cls, groups: Int64) -> Ranks:
-        """Return the ranks of scores that are all equal; `groups` as in `rank_matrix`."""
+        """Return the ranks that equal similarities give; `groups` as in `rank_matrix`."""
         _, group, sizes = np.unique(groups, return_inverse=True, return_counts=True)
         n = len(groups)
         return cls(np.zeros(n, np.int64), np.full(n, n), sizes[group])
 
     def recall(self, k: int = 1) -> Float64:
-        """Return, for each query, how probable it is that a right one is among the first k."""
+        """Return for each query the probability that a right candidate is among the first k."""
         return np.array(
             [
                 _first_right(tied, right)[: max(0, k - better)].sum()
@@ -70,7 +70,7 @@ class Ranks:
         )
 
     def reciprocal(self) -> Float64:
-        """Return, for each query, the mean of 1 / rank of the first right one."""
+        """Return for each query the expected 1 / rank of the first right candidate."""
         return np.array(
             [
                 (first / np.arange(better + 1, better + 1 + len(first))).sum()
@@ -82,50 +82,55 @@ class Ranks:
 
 @lru_cache(maxsize=1024)
 def _first_right(n: int, n_right: int) -> Float64:
-    """Return how probable each place is for the first right one [shape=(n - n_right + 1,)] in a random order."""
-    left = n - np.arange(n - n_right + 1)  # candidates that are left at each place
+    """Return the probability of each place of the first right one in random order [shape=(n - n_right + 1,)]."""
+    left = n - np.arange(n - n_right + 1)  # candidates left at each place
     none_before = np.cumprod(np.concatenate([[1.0], 1 - n_right / left[:-1]]))
     return np.asarray(none_before * n_right / left)
 
 
 def rank_matrix(
-    scores: Float32 | Float64, partners: Int64 | None = None, groups: Int64 | None = None
+    similarities: Float32 | Float64, partners: Int64 | None = None, groups: Int64 | None = None
 ) -> Ranks:
     """Rank the columns of each row.
 
     Parameters
     ----------
-    scores : np.ndarray [shape=(queries, candidates)]
-        The higher, the better.
+    similarities : np.ndarray [shape=(queries, candidates)]
+        Similarity of each query with each candidate.
     partners : np.ndarray of int [shape=(queries,)], optional
-        The right candidate of each query; by default those of the same number.
+        The right candidate of each query; by default the one with the same number.
     groups : np.ndarray of int [shape=(candidates,)], optional
-        Candidates of one number are alike; by default none are.
+        Group of each candidate; all candidates in the partner's group are right. By default each is alone.
 
     Returns
     -------
     Ranks
     """
-    partners = np.arange(len(scores)) if partners is None else partners
-    groups = np.arange(scores.shape[-1]) if groups is None else groups
-    if scores.ndim != 2 or len(partners) != len(scores) or np.any(partners >= scores.shape[1]):
+    partners = np.arange(len(similarities)) if partners is None else partners
+    groups = np.arange(similarities.shape[-1]) if groups is None else groups
+    if (
+        similarities.ndim != 2
+        or len(partners) != len(similarities)
+        or np.any(partners >= similarities.shape[1])
+    ):
         raise InputError(
-            f"scores of shape {scores.shape} for {len(partners)} queries; expected (queries, all)"
+            f"similarities of shape {similarities.shape} for {len(partners)} queries; "
+            "expected (queries, candidates)"
         )
-    if np.isnan(scores).any():
-        raise InputError("scores that are not numbers; expected finite embeddings")
+    if np.isnan(similarities).any():
+        raise InputError("similarities that are not numbers; expected finite embeddings")
     is_right = groups[partners][:, None] == groups
-    best = np.where(is_right, scores, -np.inf).max(axis=1, keepdims=True)
-    is_tied = scores == best
+    best = np.where(is_right, similarities, -np.inf).max(axis=1, keepdims=True)
+    is_tied = similarities == best
     return Ranks(
-        (scores > best).sum(axis=1, dtype=np.int64),
+        (similarities > best).sum(axis=1, dtype=np.int64),
         is_tied.sum(axis=1, dtype=np.int64),
         (is_tied & is_right).sum(axis=1, dtype=np.int64),
     )
 
 
 def rank_by_product(queries: Float32, candidates: Float32, groups: Int64 | None = None) -> Ranks:
-    """Rank candidates [shape=(n, d)] for queries [shape=(n, d)] by their products, block by block.
+    """Rank candidates [shape=(n, d)] by their inner products with queries [shape=(n, d)], block by block.
 
     `groups` as in `rank_matrix`.
     """
@@ -141,6 +146,6 @@ def rank_by_product(queries: Float32, candidates: Float32, groups: Int64 | None 
 
 
 def retrieval_interval(values: Float64, pieces: Sequence[str]) -> Interval:
-    """Average a value over queries, with an interval over the pieces [length n] that they come from."""
+    """Average a value over n queries, with an interval over the pieces that they come from [length n]."""
     _, piece = np.unique(np.asarray(pieces), return_inverse=True)
     return ratio_interval(np.bincount(piece, weights=values), np.bincount(piece))

@@ -1,7 +1,7 @@
-"""Pairs listed in a CSV table, as YTSV and PDMX come: columns `image_filename` and `audio_filename`.
+"""Pairs listed in a CSV table, the form of YTSV and PDMX: columns `image_filename` and `audio_filename`.
 
-Paths are relative to the table. A column `piece` says which rows belong together; without one every row is a
-piece of its own. Nothing is known about notes, so that only global retrieval can be measured.
+Paths are relative to the table. A column `piece` says which rows belong together; without it every row is a
+piece of its own. The notes are not known: only global retrieval can be measured.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ _COLUMNS = ("image_filename", "audio_filename")
 
 
 class ListedPairs:
-    """The pairs of a table; those over 20 s are dropped, and those without staves when staves are needed.
+    """The pairs of a table; those over 20 s are dropped, and those without staves where staves are needed.
 
     Parameters
     ----------
     table : Path
     image : ImageSpec, optional
-        What the bundle takes.
+        Images that the bundle takes.
     """
 
     has_truth = False
@@ -48,11 +48,11 @@ class ListedPairs:
             image_file, audio_file = (table.parent / row[column] for column in _COLUMNS)
             for file in (image_file, audio_file):
                 if not file.is_file():
-                    raise InputError(f"{table}: row {number} names {file}, which is not there")
+                    raise InputError(f"{table}: row {number} names {file}, which does not exist")
             piece = row.get("piece") or f"row-{number}"
             self._rows.setdefault(piece, []).append((number, image_file, audio_file))
         if not self._rows:
-            raise InputError(f"{table}: no rows; expected one for each pair")
+            raise InputError(f"{table}: no rows; expected one per pair")
         self.pieces: Sequence[str] = list(self._rows)
 
     def read_piece(self, piece: str) -> Iterator[Pair]:

@@ -1,10 +1,10 @@
 """Local alignment: whether the patch that a frame resembles most is one of those that sound in it.
 
 The protocol of the paper: frames up to the segment's last note are judged; a frame in which nothing sounds takes
-the patches of the nearest one in which something does. Of patches that are equally similar the first counts.
+the patches of the nearest frame in which something does. Among equally similar patches the first counts.
 
-The perplexity is taken on the similarities as they are, without a temperature, so that a uniform guess over 49
-patches gives 49. Where several patches are right, each is to have an equal share.
+The perplexity is computed from the similarities as they are, without a temperature: a uniform guess over 49
+patches has a perplexity of 49. Where several patches are right, the target gives each an equal share.
 """
 
 from __future__ import annotations
@@ -18,28 +18,28 @@ import numpy as np
 from fusili_mir.arrays import Bool, Float32, Float64
 from fusili_mir.errors import InputError
 from fusili_training.evaluation.bootstrap import Interval, ratio_interval
+from fusili_training.evaluation.judging_grid import JudgingGrid
 from fusili_training.evaluation.matching_rules import EXACT, MatchingRule
-from fusili_training.evaluation.scoring_grid import ScoringGrid
 from fusili_training.placed_notes import sounding_patches
 from fusili_training.truth import TruthArray
 
-__all__ = ["LocalCounts", "column_cross_entropy", "local_perplexity", "local_top1", "score_local"]
+__all__ = ["LocalCounts", "column_cross_entropy", "judge_local", "local_perplexity", "local_top1"]
 
 
 @dataclass(frozen=True)
 class LocalCounts:
-    """What was counted in some segments.
+    """Counts over some segments.
 
     Attributes
     ----------
     n_frames : int
-        Frames that were judged.
+        Number of judged frames.
     n_right : float
-        Those whose patch was right.
+        Number of frames whose patch was right.
     n_entropy_frames : int
-        Those that have a right patch among the candidates.
+        Number of frames with a right patch among the candidates.
     cross_entropy : float
-        Sum over these, in nats.
+        Sum of the cross-entropies of these frames, in nats.
     """
 
     n_frames: int = 0
@@ -56,17 +56,17 @@ class LocalCounts:
         )
 
 
-def score_local(
-    similarity: Float32, truth: TruthArray, grid: ScoringGrid, rule: MatchingRule = EXACT
+def judge_local(
+    similarity: Float32, truth: TruthArray, grid: JudgingGrid, rule: MatchingRule = EXACT
 ) -> LocalCounts:
     """Judge the similarity matrix of a pair.
 
     Parameters
     ----------
     similarity : np.ndarray [shape=(N, M)]
-        On the cells and frames of `grid`.
+        Similarities of the cells and frames of `grid`.
     truth : TruthArray [shape=(notes,)]
-    grid : ScoringGrid
+    grid : JudgingGrid
     rule : MatchingRule
 
     Returns
@@ -96,14 +96,14 @@ def column_cross_entropy(logits: Float32, right: Bool) -> Float64:
     Parameters
     ----------
     logits : np.ndarray [shape=(N, M)]
-        -inf for patches that are no candidates.
+        -inf for patches that are not candidates.
     right : np.ndarray of bool [shape=(N, M)]
-        Patches that have an equal share of the frame each.
+        The right patches of each frame, which share it equally.
 
     Returns
     -------
     np.ndarray [shape=(M,)]
-        In nats; NaN for frames without a right patch.
+        Cross-entropies in nats; NaN for frames without a right patch.
     """
     logits_64 = logits.astype(np.float64)
     top = logits_64.max(axis=0)
@@ -115,7 +115,7 @@ def column_cross_entropy(logits: Float32, right: Bool) -> Float64:
 
 
 def local_top1(pieces: Sequence[LocalCounts]) -> Interval:
-    """Return the share of frames that were right, over all frames of all pieces."""
+    """Return the share of right frames among all frames of all pieces."""
     return ratio_interval([piece.n_right for piece in pieces], [piece.n_frames for piece in pieces])
 
 

@@ -1,4 +1,4 @@
-"""The local embeddings of many segments, kept in a temporary file so that memory does not grow with them."""
+"""The local embeddings of many segments, kept in a temporary file: memory does not grow with their number."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ __all__ = ["LocalStore", "PaddedTokens"]
 
 @dataclass(frozen=True, eq=False)
 class PaddedTokens:
-    """Embeddings of some segments [shape=(B, L, d)], and which of them are no padding [shape=(B, L)]."""
+    """Embeddings of some segments [shape=(B, L, d)]; `mask` is False where there is padding [shape=(B, L)]."""
 
     tokens: Float32
     mask: Bool
 
 
 class LocalStore:
-    """Arrays [shape=(L, d)] of any L, by number; the file goes away when the store is closed."""
+    """Arrays [shape=(L, d)] of any length L, by number; closing the store removes its file."""
 
     def __init__(self) -> None:
         self._file = tempfile.TemporaryFile(prefix="fusili-mir-")  # noqa: SIM115 - closed in close()
@@ -46,7 +46,7 @@ class LocalStore:
         self._file.close()
 
     def append(self, tokens: Float32) -> None:
-        """Keep the embeddings of one more segment."""
+        """Add the embeddings of one segment."""
         self._offsets.append(self._file.seek(0, 2))
         self._shapes.append((tokens.shape[0], tokens.shape[1]))
         self._file.write(np.ascontiguousarray(tokens, dtype=np.float32).tobytes())
@@ -58,7 +58,7 @@ class LocalStore:
         return np.frombuffer(self._file.read(4 * length * d), dtype=np.float32).reshape(length, d)
 
     def read_padded(self, numbers: Sequence[int]) -> PaddedTokens:
-        """Return the embeddings of some segments, filled up with zeros to one length."""
+        """Return the embeddings of some segments, padded with zeros to one length."""
         arrays = [self.read(number) for number in numbers]
         longest = max(len(array) for array in arrays)
         tokens = np.zeros((len(arrays), longest, arrays[0].shape[1]), dtype=np.float32)

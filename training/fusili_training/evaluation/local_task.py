@@ -12,10 +12,10 @@ from fusili_mir.progress import progress_bar
 from fusili_training.data.shard_folder import Pair
 from fusili_training.evaluation.baselines import chance_local, shuffled_frames, straight_line
 from fusili_training.evaluation.compared_pairs import ComparedPair
-from fusili_training.evaluation.local import LocalCounts, local_perplexity, local_top1, score_local
+from fusili_training.evaluation.judging_grid import PAPER_COLUMNS, JudgingGrid
+from fusili_training.evaluation.local import LocalCounts, judge_local, local_perplexity, local_top1
 from fusili_training.evaluation.matching_rules import EXACT, MatchingRule
 from fusili_training.evaluation.report import Measurement
-from fusili_training.evaluation.scoring_grid import PAPER_COLUMNS, ScoringGrid
 from fusili_training.evaluation.sources import PairSource
 from fusili_training.placed_notes import sounding_patches
 
@@ -23,13 +23,13 @@ __all__ = ["OWN_GRID", "PAPER_GRID", "Grids", "LocalResult", "grids_of", "measur
 
 OWN_GRID, PAPER_GRID = "own grid", "paper's grid"
 
-Grids = Mapping[str, Callable[[PatchGrid, FrameGrid], ScoringGrid]]
-"""Name of a grid -> how it is made of a model's own ones."""
+Grids = Mapping[str, Callable[[PatchGrid, FrameGrid], JudgingGrid]]
+"""Name of a grid -> function that makes it from a model's own grids."""
 
 
 @dataclass(frozen=True, eq=False)
 class LocalResult:
-    """The numbers, how many pairs they are from, and the first few pairs to look at."""
+    """The measurements, the number of pairs behind them, and the first few pairs to look at."""
 
     measurements: tuple[Measurement, ...]
     n_pairs: int
@@ -47,20 +47,20 @@ class _PieceCounts:
     def none(cls) -> _PieceCounts:
         return cls(LocalCounts(), LocalCounts(), LocalCounts(), LocalCounts())
 
-    def add(self, pair: ComparedPair, grid: ScoringGrid, rule: MatchingRule) -> None:
+    def add(self, pair: ComparedPair, grid: JudgingGrid, rule: MatchingRule) -> None:
         similarity = grid.similarity(pair.similarity)
         n_judged = sounding_patches(pair.truth, grid.patches, grid.frames).shape[1]
-        self.model += score_local(similarity, pair.truth, grid, rule)
+        self.model += judge_local(similarity, pair.truth, grid, rule)
         self.chance += chance_local(pair.truth, grid, rule)
-        self.straight += score_local(straight_line(pair.truth, grid), pair.truth, grid, rule)
-        self.shuffled += score_local(shuffled_frames(similarity, n_judged, pair.key), pair.truth, grid, rule)
+        self.straight += judge_local(straight_line(pair.truth, grid), pair.truth, grid, rule)
+        self.shuffled += judge_local(shuffled_frames(similarity, n_judged, pair.key), pair.truth, grid, rule)
 
 
 def grids_of(image: ImageSpec) -> Grids:
-    """Return the grids on which a bundle is judged: the paper's, and its own if that is finer."""
+    """Return the grids on which a bundle is judged: the paper's, and its own if it is finer."""
     if image.width_px is None or image.width_px // image.patch_width_px > PAPER_COLUMNS:
-        return {PAPER_GRID: ScoringGrid.paper, OWN_GRID: ScoringGrid.own}
-    return {PAPER_GRID: ScoringGrid.paper}
+        return {PAPER_GRID: JudgingGrid.paper, OWN_GRID: JudgingGrid.own}
+    return {PAPER_GRID: JudgingGrid.paper}
 
 
 def measure_local(
@@ -76,13 +76,13 @@ def measure_local(
     Parameters
     ----------
     source : PairSource
-        With a truth.
+        Pairs with known notes.
     compare : callable
-        Gives the similarities of pairs.
+        Returns the similarities of pairs.
     grids : Grids
     rule : MatchingRule
     n_examples : int
-        How many pairs to give back.
+        Number of pairs to return as examples.
     progress : bool
         Whether to show a bar on a terminal.
 
@@ -105,7 +105,7 @@ def measure_local(
             counts[name].append(found)
     if not n_pairs:
         raise InputError(
-            f"{source.name}: no pairs to judge; expected some with notes, and for matrices files named KEY.npy"
+            f"{source.name}: no pairs to judge; expected pairs with notes, and for matrices, files named KEY.npy"
         )
     measurements = [each for name, pieces in counts.items() for each in _measurements(name, pieces)]
     return LocalResult(tuple(measurements), n_pairs, tuple(examples))

@@ -1,7 +1,7 @@
-"""When a predicted patch counts as right: exactly, or within some patches of a right one.
+"""When a predicted patch counts as right: only if it is right itself, or also near a right one.
 
-A patch matches when it lies in the same column within `vertical` rows of a right one, or in the same row within
-`horizontal` columns of it. Columns left out can neither be predicted nor asked for.
+A patch matches if it lies within `vertical` rows of a right patch in the same column, or within `horizontal`
+columns of one in the same row. Columns left out are neither predicted nor asked for.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ class MatchingRule:
     Attributes
     ----------
     vertical : int or None
-        Rows up and down; None is the whole column.
+        Number of rows up and down; None: the whole column.
     horizontal : int
-        Columns to the left and right.
+        Number of columns to the left and right.
     columns_left_out : int
-        Columns at the left of each segment that are not looked at: clef, key and time signature.
+        Number of columns ignored at the left of each segment: clef, key and time signature.
     """
 
     vertical: int | None = 0
@@ -40,7 +40,7 @@ class MatchingRule:
             raise InputError(f"{self}: expected numbers of patches, 0 or more")
 
     def widen(self, right: Bool, grid: PatchGrid) -> Bool:
-        """Add to the right patches [shape=(N, M)] those that match them; nothing reaches over the border."""
+        """Add to the right patches [shape=(N, M)] those that match them, within the border of the grid."""
         cells = right.reshape(grid.rows, grid.cols, -1)
         wide = cells.copy()
         vertical = grid.rows - 1 if self.vertical is None else min(self.vertical, grid.rows - 1)
@@ -53,18 +53,18 @@ class MatchingRule:
         return wide.reshape(right.shape)
 
     def candidates(self, grid: PatchGrid) -> Bool:
-        """Return which patches [shape=(N,)] can be predicted."""
+        """Return which patches can be predicted [shape=(N,)]."""
         if self.columns_left_out >= grid.cols:
             raise InputError(
-                f"{self.columns_left_out} columns left out of {grid.cols}; expected some to be left"
+                f"{self.columns_left_out} columns left out of {grid.cols}; expected fewer than {grid.cols}"
             )
         return np.tile(np.arange(grid.cols) >= self.columns_left_out, grid.rows)
 
 
 EXACT = MatchingRule()
 POINT = MatchingRule(vertical=1)
-"""Of the contrastive models in point-and-retrieve, from audio to image."""
+"""The rule for contrastive models in point-and-retrieve, from audio to image."""
 SEQ2SEQ = MatchingRule(vertical=2, horizontal=1, columns_left_out=3)
-"""Of the sequence-to-sequence baseline."""
+"""The rule for the sequence-to-sequence baseline."""
 SEQ2SEQ_POINT = MatchingRule(vertical=None, horizontal=1, columns_left_out=3)
-"""Of the same in point-and-retrieve, from audio to image."""
+"""The rule for the same baseline in point-and-retrieve, from audio to image."""

@@ -1,8 +1,8 @@
 """Similarity matrices of any other system, read from .npy files.
 
-A file holds one matrix [shape=(N, M)], patches by frames, named after the pair: ``KEY.npy`` for local alignment,
-``IMAGE_KEY@AUDIO_KEY.npy`` for each two segments of a piece in point-and-retrieve. A stack of cross-attentions
-[shape=(layers, heads, N, M)] is averaged over decoder layers 7 to 9 and all heads.
+A file holds one matrix [shape=(N, M)], patches by frames, and is named after its pair: ``KEY.npy`` for local
+alignment, ``IMAGE_KEY@AUDIO_KEY.npy`` for every two segments of a piece in point-and-retrieve. A stack of
+cross-attentions [shape=(layers, heads, N, M)] is averaged over decoder layers 7 to 9 and all heads.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from fusili_mir.errors import InputError
 __all__ = ["ATTENTION_LAYERS", "MatrixFiles", "average_attention", "parse_grid", "read_matrix"]
 
 ATTENTION_LAYERS = (7, 8, 9)
-"""Decoder layers that the paper averages; the first layer is 1."""
+"""Decoder layers that the paper averages, counted from 1."""
 
 
 class MatrixFiles:
-    """Matrices by name, each read when it is asked for.
+    """Matrices by name, each read when it is needed.
 
     Parameters
     ----------
     paths : iterable of Path
         Files, or folders of files.
     n_patches : int
-        N of all of them.
+        Number of patches N, the same in every matrix.
     """
 
     def __init__(self, paths: Iterable[Path], n_patches: int) -> None:
@@ -58,13 +58,13 @@ class MatrixFiles:
         if len(matrix) != self._n_patches:
             raise InputError(
                 f"{self._files[name]}: {matrix.shape[0]} patches by {matrix.shape[1]} frames; the grid has "
-                f"{self._n_patches} patches (--grid), row by row"
+                f"{self._n_patches} patches, row by row (--grid)"
             )
         return matrix
 
 
 def read_matrix(filename: Path) -> Float32:
-    """Read a matrix, or a stack of cross-attentions and average it.
+    """Read a matrix; a stack of cross-attentions is averaged.
 
     Parameters
     ----------
@@ -80,7 +80,7 @@ def read_matrix(filename: Path) -> Float32:
     except (OSError, ValueError, EOFError) as error:
         raise InputError(f"{filename}: cannot be read ({error}); expected a .npy file of numbers") from error
     if array.dtype.kind not in "fiu" or not np.isfinite(array).all():
-        raise InputError(f"{filename}: an array of {array.dtype} that is not all finite numbers")
+        raise InputError(f"{filename}: an array of {array.dtype}, not all finite; expected finite numbers")
     try:
         matrix = average_attention(array.astype(np.float64)) if array.ndim == 4 else array
         if matrix.ndim != 2 or 0 in matrix.shape:
@@ -98,9 +98,9 @@ def average_attention(attention: Float64, layers: tuple[int, ...] = ATTENTION_LA
     Parameters
     ----------
     attention : np.ndarray [shape=(layers, heads, N, M)]
-        Of all decoder layers, or of exactly those wanted.
+        Cross-attentions of all decoder layers, or of exactly those wanted.
     layers : tuple of int
-        Counted from 1.
+        The layers wanted, counted from 1.
 
     Returns
     -------
@@ -116,7 +116,7 @@ def average_attention(attention: Float64, layers: tuple[int, ...] = ATTENTION_LA
 
 
 def parse_grid(text: str) -> tuple[int, int]:
-    """Read ROWSxCOLS."""
+    """Return the numbers of rows and columns in ROWSxCOLS."""
     match = re.fullmatch(r"(\d+)x(\d+)", text)
     if match is None or not int(match[1]) or not int(match[2]):
         raise InputError(f"a grid of {text!r}; expected ROWSxCOLS such as 7x7")

@@ -1,7 +1,7 @@
-"""MSMD as it lies on disk: every system of a piece is a pair, with its notes' places and times.
+"""MSMD as it lies on disk: every system of a piece is a pair, with the places and times of its notes.
 
 `PIECE/scores/NAME/{img/01.png, mung/01.xml}` and `PIECE/performances/NAME/{NAME.midi, features/NAME_notes.npy}`.
-The public archive has no audio: the MIDI is played, unless a recording `NAME.wav` (.flac, .mp3, .ogg) is there.
+The public archive has no audio: the MIDI file is played unless a recording `NAME.wav` (.flac, .mp3, .ogg) exists.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ __all__ = ["MsmdPage", "MsmdTree"]
 
 _AUDIO_SUFFIXES = (".wav", ".flac", ".mp3", ".ogg")
 _AS_WRITTEN = "tempo-1000"  # in the name of performances at the tempo of the score
-_SYSTEM_SPACES = 20  # height of a piano system, where no staves are found
+_SYSTEM_SPACES = 20  # height of a piano system in staff spaces, assumed where no staves are found
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,7 +46,7 @@ class MsmdPage:
     systems : tuple of Box
         From top to bottom, in pixels of the page.
     heads : tuple of np.ndarray of `TRUTH_DTYPE`
-        Of each system: the heads that are played, in pixels of the page and seconds of the performance.
+        The played heads of each system, in pixels of the page and seconds of the performance.
     """
 
     image_file: Path
@@ -61,9 +61,9 @@ class MsmdTree:
     ----------
     folder : Path
     image : ImageSpec, optional
-        What the bundle takes; None for the paper's squares.
+        Images that the bundle takes; None: the paper's squares.
     splits : sequence of str
-        Which ones of the split file; none for all pieces of the folder.
+        Splits of the split file; empty: all pieces of the folder.
     split_file : str or Path, optional
     """
 
@@ -87,8 +87,8 @@ class MsmdTree:
             missing = sorted(wanted - set(present))
             if missing:
                 raise InputError(
-                    f"{folder}: {len(missing)} pieces of the split are not there, such as {missing[0]}; "
-                    "unpack the whole archive"
+                    f"{folder}: {len(missing)} pieces of the split are missing, such as {missing[0]}; unpack the "
+                    "whole archive"
                 )
             self.pieces = [piece for piece in present if piece in wanted]
 
@@ -151,7 +151,7 @@ class MsmdTree:
     def _pair(
         self, key: str, image: GreyImage, staves: Table, box: Box, heads: TruthArray, sound: Sound
     ) -> Pair | str:
-        """Return the pair of a system with its staves, or why there is none."""
+        """Return the pair of a system, or the reason why there is none."""
         if not len(heads):
             return "no notes"
         start_sec, end_sec = float(heads["onset_sec"].min()), float(heads["offset_sec"].max())
@@ -191,7 +191,7 @@ def _pieces_of_splits(splits: Sequence[str], split_file: str | Path | None) -> s
 def _only_folder(parent: Path) -> Path:
     folders = sorted(path for path in parent.glob("*") if path.is_dir())
     if not folders:
-        raise InputError(f"{parent}: empty or not there; expected a folder NAME in it, as in MSMD")
+        raise InputError(f"{parent}: empty or missing; expected a folder NAME in it, as in MSMD")
     return folders[0]
 
 
@@ -207,7 +207,7 @@ def _load_notes(filename: Path) -> Float64:
 
 
 def _played_heads(heads: list[MungHead], performance: str, notes: Float64) -> TruthArray:
-    """Return the heads that have a note event; those of tied notes have none of their own."""
+    """Return the heads with a note event; the second head of a tie has none."""
     rows = []
     for head in heads:
         try:
@@ -217,8 +217,8 @@ def _played_heads(heads: list[MungHead], performance: str, notes: Float64) -> Tr
             continue
         except IndexError as error:
             raise InputError(
-                f"head {head.id} has note event {head.data[f'{performance}_note_event_idx']}; {performance} has "
-                f"{len(notes)}: MuNG and features do not go together"
+                f"head {head.id} has note event {head.data[f'{performance}_note_event_idx']}, but {performance} "
+                f"has only {len(notes)}; the MuNG file and the features do not go together"
             ) from error
         box = (head.box.x0, head.box.y0, head.box.x1, head.box.y1)
         rows.append((head.id, int(event[1]), -1, -1, *box, onset_sec, onset_sec + float(event[2]), True))
@@ -226,7 +226,7 @@ def _played_heads(heads: list[MungHead], performance: str, notes: Float64) -> Tr
 
 
 def _staves_in(staves: Table, box: Box) -> Table:
-    """Return the staves of one system: their middles lie in its box."""
+    """Return the staves whose middles lie in the box of a system."""
     middle = (staves["y0"] + staves["y1"]) / 2
     inside = staves[(middle >= box.y0) & (middle < box.y1)]
     inside["page"], inside["system"], inside["staff"] = 0, 0, np.arange(len(inside))

@@ -1,4 +1,4 @@
-"""MuNG files of MSMD: where systems and note heads lie on a page, and which note event a head belongs to."""
+"""MuNG files of MSMD: where systems and note heads lie on a page, and which note event each head belongs to."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["MungHead", "MungPage", "read_mung"]
 
 @dataclass(frozen=True)
 class MungHead:
-    """A note head: its box, the system it links to, and its data items as they are in the file."""
+    """A note head: its box, the system it links to, and its data items as in the file."""
 
     id: str
     box: Box
@@ -26,7 +26,7 @@ class MungHead:
 
 @dataclass(frozen=True)
 class MungPage:
-    """One page: boxes of its systems by id, from top to bottom, and its note heads."""
+    """One page: the boxes of its systems by id, from top to bottom, and its note heads."""
 
     systems: dict[str, Box]
     heads: tuple[MungHead, ...]
@@ -42,7 +42,7 @@ def read_mung(filename: Path) -> MungPage:
     Returns
     -------
     MungPage
-        Heads that link to no system are left out.
+        Without heads that link to no system.
     """
     parser = etree.XMLParser(resolve_entities=False, no_network=True, huge_tree=False)
     try:
@@ -58,7 +58,7 @@ def read_mung(filename: Path) -> MungPage:
         linked = tuple(head for element in heads if (head := _head(element, systems)) is not None)
     except (OSError, etree.XMLSyntaxError, KeyError, ValueError) as error:
         raise InputError(
-            f"{filename}: cannot be read ({error}); expected MuNG with CropObject, as MSMD has it"
+            f"{filename}: cannot be read ({error}); expected a MuNG file with CropObject, as in MSMD"
         ) from error
     in_order = dict(sorted(systems.items(), key=lambda item: item[1].y0))
     return MungPage(in_order, linked)

@@ -1,7 +1,7 @@
-"""Onset errors: how far from the truth a note is placed in time, after decoding one path.
+"""Onset errors: how far from its true time a note is placed by the decoded path.
 
-Three ways to get there: a segment along its own columns, a whole piece from page images alone, and a whole piece
-with its symbolic score. A note that was not found has an infinite error: it is within no tolerance.
+A path is decoded for a segment along its own columns, for a whole piece from page images alone, or for a whole
+piece with its symbolic score. A note that was not found has an infinite error, which is within no tolerance.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from fusili_training.random_streams import random_stream
 
 __all__ = [
     "TOLERANCES_MS",
-    "OnsetErrors",
+    "ComparedErrors",
     "errors_of_piece",
     "errors_of_segment",
     "median_error_ms",
@@ -40,11 +40,11 @@ TOLERANCES_MS = (25, 50, 100, 250, 500, 1000)
 
 
 @dataclass(frozen=True, eq=False)
-class OnsetErrors:
-    """Absolute errors of the notes of a piece or segment, in seconds, (n,) each.
+class ComparedErrors:
+    """Absolute errors of the notes of a piece or segment beside those of two baselines, in seconds, (n,) each.
 
-    `model` is the decoded path's, `straight` that of reading at an even pace from the start to the end of the
-    recording, `shuffled` the path's when the frames of the recording are in random order.
+    `model` holds the errors of the decoded path, `straight` those of reading at an even pace from the start to
+    the end of the recording, `shuffled` those of the path decoded from the recording's frames in random order.
     """
 
     model: Float64
@@ -52,19 +52,19 @@ class OnsetErrors:
     shuffled: Float64
 
 
-def errors_of_segment(pair: EncodedPair, scale: float) -> OnsetErrors:
+def errors_of_segment(pair: EncodedPair, scale: float) -> ComparedErrors:
     """Decode the path of a segment that shows one line of music, and compare its onsets with the truth.
 
     Parameters
     ----------
     pair : EncodedPair
     scale : float
-        Of the bundle's cosines.
+        Scale of the bundle's cosines.
 
     Returns
     -------
-    OnsetErrors
-        Of the notes that are struck.
+    ComparedErrors
+        Errors of the notes that are struck.
     """
     grid = pair.patch_grid
     columns = np.zeros(grid.cols, COLUMN_DTYPE)
@@ -84,20 +84,20 @@ def errors_of_segment(pair: EncodedPair, scale: float) -> OnsetErrors:
         audio = EncodedAudio(frames, pair.frame_grid, envelope=pair.envelope)
         try:
             found = decode_places(score, audio, scale, np.arange(grid.cols))
-        except InputError:  # nothing sounds like the score, as may be with shuffled frames
+        except InputError:  # nothing sounds like the score, which can happen with shuffled frames
             return np.full(len(heads), np.nan)
         return get_position_maps(found.frames, found.moments).position_to_seconds(page, x, y)
 
     true_sec = heads["onset_sec"]
     order = random_stream(0, "onsets", pair.key).permutation(len(pair.frames))
-    return OnsetErrors(
+    return ComparedErrors(
         _errors(found_sec(pair.frames), true_sec),
         _errors(_even_pace(axis, page, x, y, pair.frame_grid), true_sec),
         _errors(found_sec(pair.frames[order]), true_sec),
     )
 
 
-def errors_of_piece(piece: WholePiece, encoder: Encoder, progress: bool = False) -> OnsetErrors:
+def errors_of_piece(piece: WholePiece, encoder: Encoder, progress: bool = False) -> ComparedErrors:
     """Align a whole piece, and compare its onsets with the truth.
 
     Parameters
@@ -109,8 +109,8 @@ def errors_of_piece(piece: WholePiece, encoder: Encoder, progress: bool = False)
 
     Returns
     -------
-    OnsetErrors
-        Of the note heads of a piece of page images, or the notes of a symbolic score.
+    ComparedErrors
+        Errors of the note heads on page images, or of the notes of a symbolic score.
     """
     score = encoder.encode_pages(piece.pages, progress)
     audio = encoder.encode_recording(piece.recording, progress)
@@ -119,7 +119,7 @@ def errors_of_piece(piece: WholePiece, encoder: Encoder, progress: bool = False)
     scale = encoder.bundle.manifest.scale
     heads = piece.heads
     straight_sec = _even_pace(score.axis, heads["page"], heads["x"], heads["y"], audio.grid)
-    return OnsetErrors(
+    return ComparedErrors(
         _found_errors(piece, score, audio, scale),
         _errors(straight_sec, heads["onset_sec"]),
         _found_errors(piece, score, shuffled, scale),
@@ -128,10 +128,10 @@ def errors_of_piece(piece: WholePiece, encoder: Encoder, progress: bool = False)
 
 def _found_errors(piece: WholePiece, score: EncodedScore, audio: EncodedAudio, scale: float) -> Float64:
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", AlignmentWarning)  # the errors say as much
+        warnings.simplefilter("ignore", AlignmentWarning)  # the errors will show it
         try:
             alignment = align_encoded(piece.pages, score, audio, scale)
-        except InputError:  # nothing sounds like the score, as may be with shuffled frames
+        except InputError:  # nothing sounds like the score, which can happen with shuffled frames
             return np.full(len(piece.heads), np.inf)
     heads = piece.heads
     if alignment.played is None:
@@ -141,7 +141,7 @@ def _found_errors(piece: WholePiece, score: EncodedScore, audio: EncodedAudio, s
 
 
 def _note_seconds(alignment: Alignment, ids: npt.NDArray[np.str_]) -> Float64:
-    """Return when notes of a symbolic score were found; NaN for those that were not."""
+    """Return the seconds at which notes of a symbolic score were found; NaN for notes that were not."""
     notes = alignment.notes
     seconds = dict(zip(notes["notated_id"].tolist(), notes["onset_sec"].tolist(), strict=True))
     seconds |= dict(zip(notes["id"].tolist(), notes["onset_sec"].tolist(), strict=True))
@@ -161,12 +161,12 @@ def _errors(found_sec: Float64, true_sec: Float64) -> Float64:
 def median_error_ms(pieces: Sequence[Float64]) -> Interval:
     """Return the median absolute error of all notes in milliseconds, with an interval over pieces."""
     if not sum(len(errors) for errors in pieces):
-        raise InputError("no notes to measure; expected pieces with a truth")
+        raise InputError("no notes to measure; expected pieces with known onsets")
     found = bootstrap(len(pieces), weighted_median(pieces))
     return Interval(1000 * found.value, 1000 * found.low, 1000 * found.high)
 
 
 def share_within(pieces: Sequence[Float64], tolerance_ms: int) -> Interval:
-    """Return the share of notes whose error is at most so many milliseconds."""
+    """Return the share of notes whose error is at most `tolerance_ms`."""
     within = [np.count_nonzero(errors <= tolerance_ms / 1000 + 1e-9) for errors in pieces]
     return ratio_interval(within, [len(errors) for errors in pieces])

@@ -15,7 +15,7 @@ from fusili_mir.progress import progress_bar
 from fusili_training.evaluation.bootstrap import Interval
 from fusili_training.evaluation.onset_errors import (
     TOLERANCES_MS,
-    OnsetErrors,
+    ComparedErrors,
     errors_of_piece,
     errors_of_segment,
     median_error_ms,
@@ -33,7 +33,7 @@ _NAMES = {"score": "pieces, with score", "images": "pieces, images alone"}
 
 @dataclass(frozen=True, eq=False)
 class OnsetResult:
-    """The numbers, how many pieces or segments they are from, and all errors in seconds by variant."""
+    """The measurements, the number of pieces or segments behind them, and all errors in seconds by variant."""
 
     measurements: tuple[Measurement, ...]
     n_pairs: int
@@ -44,10 +44,10 @@ def measure_segment_onsets(encoder: Encoder, source: PairSource, progress: bool 
     """Measure onset errors within segments that show one line of music each."""
     if encoder.bundle.image.segment == "square":
         raise InputError(
-            f"{source.name}: squares show several lines of music, which have no one path; measure onsets on "
+            f"{source.name}: squares show several lines of music, which have no single path; measure onsets on "
             "MSMD or on a table of scores"
         )
-    pieces: list[OnsetErrors] = []
+    pieces: list[ComparedErrors] = []
     n_pairs = 0
     for piece in progress_bar(source.pieces, "onsets", shown=progress):
         found = [
@@ -61,8 +61,8 @@ def measure_segment_onsets(encoder: Encoder, source: PairSource, progress: bool 
 
 
 def measure_piece_onsets(encoder: Encoder, source: PieceSource, progress: bool = False) -> OnsetResult:
-    """Measure onset errors in whole pieces, from images alone and, where there is one, with the score."""
-    pieces: dict[str, list[OnsetErrors]] = {_NAMES[knowledge]: [] for knowledge in source.knowledge}
+    """Measure onset errors in whole pieces, from images alone and, where known, with the symbolic score."""
+    pieces: dict[str, list[ComparedErrors]] = {_NAMES[knowledge]: [] for knowledge in source.knowledge}
     for piece in progress_bar(source.pieces, "onsets", shown=progress):
         for knowledge in source.knowledge:
             with source.open(piece, knowledge) as whole:
@@ -70,17 +70,17 @@ def measure_piece_onsets(encoder: Encoder, source: PieceSource, progress: bool =
     return _result(pieces, len(source.pieces))
 
 
-def _join(parts: Sequence[OnsetErrors]) -> OnsetErrors:
-    return OnsetErrors(
+def _join(parts: Sequence[ComparedErrors]) -> ComparedErrors:
+    return ComparedErrors(
         np.concatenate([part.model for part in parts]),
         np.concatenate([part.straight for part in parts]),
         np.concatenate([part.shuffled for part in parts]),
     )
 
 
-def _result(by_variant: dict[str, list[OnsetErrors]], n_pairs: int) -> OnsetResult:
+def _result(by_variant: dict[str, list[ComparedErrors]], n_pairs: int) -> OnsetResult:
     if not all(by_variant.values()):
-        raise InputError("no notes to measure; expected pieces with a truth")
+        raise InputError("no notes to measure; expected pieces with known onsets")
     metrics: dict[str, Callable[[Sequence[Float64]], Interval]] = {"median ms": median_error_ms}
     for tolerance in TOLERANCES_MS:
         metrics[f"within {tolerance} ms"] = partial(share_within, tolerance_ms=tolerance)
@@ -97,7 +97,7 @@ def _measurement(
     variant: str,
     metric: str,
     measure: Callable[[Sequence[Float64]], Interval],
-    pieces: Sequence[OnsetErrors],
+    pieces: Sequence[ComparedErrors],
 ) -> Measurement:
     model = [piece.model for piece in pieces]
     baselines = {

@@ -1,4 +1,4 @@
-"""Pairs as a bundle sees them: local and global embeddings of both sides, and their grids."""
+"""Pairs encoded by a bundle: local and global embeddings of image and recording, and their grids."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from fusili_training.truth import TruthArray
 __all__ = ["PROTOCOL_SEC", "EncodedPair", "encode_pairs"]
 
 PROTOCOL_SEC = 20.0
-"""Length of the clips that go with squares, zeros at their end."""
+"""Length of the clips that go with squares; shorter ones are padded with zeros."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,13 +32,13 @@ class EncodedPair:
     ----------
     key : str
     patches, frames : np.ndarray [shape=(N, d), (M, d)]
-        Local embeddings, of length 1.
+        Local embeddings, unit vectors.
     image_embedding, audio_embedding : np.ndarray [shape=(d,)]
-        Global ones.
+        Global embeddings.
     patch_grid, frame_grid : PatchGrid, FrameGrid
     truth : TruthArray [shape=(notes,)]
     envelope : SoundEnvelope, optional
-        Of the recording.
+        Envelope of the recording.
     """
 
     key: str
@@ -64,18 +64,18 @@ class _EncodedImage:
 
 
 def encode_pairs(encoder: Encoder, pairs: Iterable[Pair]) -> Iterator[EncodedPair]:
-    """Encode pairs; neighbours whose images have one size go through the graph together.
+    """Encode pairs; consecutive images of one size go through the graph as a batch.
 
     Parameters
     ----------
     encoder : Encoder
     pairs : iterable of Pair
-        Their images are segments as the bundle wants them.
+        Pairs whose images are segments of the kind that the bundle takes.
 
     Yields
     ------
     EncodedPair
-        One for each pair, in order.
+        One per pair, in order.
     """
     for batch in _batches(pairs, encoder):
         images = _encode_images(encoder, np.stack([_image(pair, encoder) for pair in batch]))
@@ -95,7 +95,7 @@ def _batches(pairs: Iterable[Pair], encoder: Encoder) -> Iterator[list[Pair]]:
 
 
 def _image(pair: Pair, encoder: Encoder) -> Float32:
-    """Return an image as the graph takes it, (S, height, width), whole columns wide."""
+    """Return an image as the graph takes it, (S, height, width), padded to whole columns."""
     spec = encoder.bundle.image
     height_px, width_px = pair.image.shape
     if pair.strip_height_px != spec.height_px or height_px % spec.height_px:
@@ -117,7 +117,7 @@ def _encode_images(encoder: Encoder, images: Float32) -> list[_EncodedImage]:
     if outputs[0].shape[:2] != (len(images), n_patches):
         raise FusiliError(
             f"{spec.graph} gives {spec.local_output} of shape {outputs[0].shape} for images of shape "
-            f"{images.shape}, expected {n_patches} patches each: the graph and its manifest do not go together"
+            f"{images.shape}, expected {n_patches} patches each; the graph does not fit its manifest"
         )
     return [_EncodedImage(patches, pooled) for patches, pooled in zip(*outputs, strict=True)]
 
@@ -129,7 +129,7 @@ def _encode_pair(encoder: Encoder, pair: Pair, image: _EncodedImage) -> EncodedP
         n_samples = round(PROTOCOL_SEC * pair.sample_rate_hz)
         waveform = np.pad(waveform[:n_samples], (0, max(0, n_samples - len(waveform))))
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RecordingWarning)  # clips may well be silent, or short
+        warnings.simplefilter("ignore", RecordingWarning)  # clips may be silent or short
         audio = encoder.encode_recording(AudioSamples(waveform, pair.sample_rate_hz, pair.key))
     assert audio.clip_embeddings is not None  # noqa: S101
     cols = len(image.patches) // spec.rows

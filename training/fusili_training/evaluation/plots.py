@@ -1,4 +1,4 @@
-"""Plots to look at: recall curves, histograms of errors, and the similarity matrix of a segment."""
+"""Plots: recall curves, histograms of onset errors, and the similarity matrix of a segment."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from fusili_mir.arrays import Float64
 from fusili_mir.errors import OutputError
 from fusili_training.evaluation.compared_pairs import ComparedPair
 from fusili_training.evaluation.global_retrieval import Ranks
+from fusili_training.evaluation.judging_grid import JudgingGrid
 from fusili_training.evaluation.onset_errors import TOLERANCES_MS
-from fusili_training.evaluation.scoring_grid import ScoringGrid
 from fusili_training.placed_notes import sounding_patches
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ _LINES = {"pooled": "-", "summed": ":", "sinkhorn": "--", "reranked": "-."}
 
 
 def plot_recall(ranks: Mapping[tuple[str, str], Ranks], title: str) -> Figure:
-    """Draw recall at k against k, one curve for each ranking and direction.
+    """Draw recall at k against k, one curve per ranking and direction.
 
     Parameters
     ----------
@@ -58,18 +58,18 @@ def plot_recall(ranks: Mapping[tuple[str, str], Ranks], title: str) -> Figure:
 
 
 def plot_errors(errors: Mapping[str, Float64], title: str) -> Figure:
-    """Draw the distribution of onset errors, with the tolerances of the field as lines.
+    """Draw the distribution of onset errors, with the usual tolerances as lines.
 
     Parameters
     ----------
     errors : mapping of str to np.ndarray
-        Absolute errors in seconds, by variant; those of notes that were not found are infinite.
+        Absolute errors in seconds, by variant; infinite for notes that were not found.
     title : str
 
     Returns
     -------
     Figure
-        A row for each variant; the last bar has all errors from its edge on.
+        One row per variant; the last bar also counts all larger errors.
     """
     figure = Figure(figsize=(6, 2.6 * len(errors) + 0.4), layout="constrained")
     figure.suptitle(title)
@@ -95,25 +95,25 @@ def plot_errors(errors: Mapping[str, Float64], title: str) -> Figure:
     return figure
 
 
-def plot_similarity(pair: ComparedPair, grid: ScoringGrid) -> Figure:
-    """Draw what is right in a segment and what the model sees, patches upwards in columns, frames to the right.
+def plot_similarity(pair: ComparedPair, grid: JudgingGrid) -> Figure:
+    """Draw the right patches of a segment beside the model's similarities, patches upwards, frames to the right.
 
     Parameters
     ----------
     pair : ComparedPair
-    grid : ScoringGrid
-        Of the pair.
+    grid : JudgingGrid
+        Grid on which the pair is judged.
 
     Returns
     -------
     Figure
-        The truth on the left; on the right the similarities with the most similar patch of each frame as a dot.
+        The truth on the left; on the right the similarities, with the most similar patch of each frame as a dot.
     """
     right = sounding_patches(pair.truth, grid.patches, grid.frames)
     n_frames = max(1, right.shape[1])
     similarity = grid.similarity(pair.similarity)[:, :n_frames]
     hits = right[similarity.argmax(axis=0)[: right.shape[1]], np.arange(right.shape[1])]
-    # Patches column by column, so that music that goes on moves upwards.
+    # Patches are ordered column by column: as the music goes on, it moves upwards.
     order = np.arange(len(grid.patches)).reshape(grid.patches.rows, grid.patches.cols).T.ravel()
     figure = Figure(figsize=(10, 4), layout="constrained")
     truth_axes, model_axes = figure.subplots(1, 2, sharey=True)
@@ -144,21 +144,21 @@ def plot_similarity(pair: ComparedPair, grid: ScoringGrid) -> Figure:
     return figure
 
 
-def _patch_label(grid: ScoringGrid) -> str:
+def _patch_label(grid: JudgingGrid) -> str:
     if grid.patches.rows == 1:
         return "column of the segment"
     return f"patch, column by column ({grid.patches.rows} rows each)"
 
 
-def _rule_columns(axes: Axes, grid: ScoringGrid) -> None:
-    """Draw a line where a new column begins, if columns have several patches."""
+def _rule_columns(axes: Axes, grid: JudgingGrid) -> None:
+    """Draw a line where a column begins, if columns have several patches."""
     if grid.patches.rows > 1:
         for column in range(1, grid.patches.cols):
             axes.axhline(column * grid.patches.rows - 0.5, color="0.5", linewidth=0.5)
 
 
 def save_plot(figure: Figure, out: Path) -> None:
-    """Write a plot as PNG and as SVG, `out` with each of these endings."""
+    """Write a plot as PNG and as SVG: `out` with each of these suffixes."""
     FigureCanvasAgg(figure)
     try:
         out.parent.mkdir(parents=True, exist_ok=True)

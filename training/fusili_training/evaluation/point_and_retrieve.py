@@ -1,7 +1,7 @@
 """Point-and-retrieve: one frame against all patches of a piece, one patch against all its frames.
 
-Similarities come block by block, one segment's image against one segment's recording, so that the matrix of a
-piece is never held. Of equals the first in reading order counts.
+Similarities come in blocks, the image of one segment against the recording of another: the matrix of a whole
+piece is never in memory. Among equally similar answers the first in reading order counts.
 """
 
 from __future__ import annotations
@@ -14,35 +14,35 @@ import numpy as np
 from fusili_mir.arrays import Bool, Float32, Int64
 from fusili_mir.errors import InputError
 from fusili_mir.geometry import PatchGrid
+from fusili_training.evaluation.judging_grid import JudgingGrid
 from fusili_training.evaluation.matching_rules import EXACT, POINT, MatchingRule
-from fusili_training.evaluation.scoring_grid import ScoringGrid
 from fusili_training.placed_notes import sounding_patches
 from fusili_training.truth import TruthArray
 
-__all__ = ["BlockSimilarity", "PointCounts", "PointSegment", "chance_point", "score_point"]
+__all__ = ["BlockSimilarity", "PointCounts", "PointSegment", "chance_point", "judge_point"]
 
 
 BlockSimilarity = Callable[[int, int], Float32]
-"""Image of segment i, recording of segment j -> similarities [shape=(N_i, M_j)]; frames after the last note of j
-may follow."""
+"""Image of segment i, recording of segment j -> similarities [shape=(N_i, M_j)], which may go on after the last
+note of j."""
 
 
 @dataclass(frozen=True, eq=False)
 class PointSegment:
-    """What is right in a segment: `right` [shape=(N, M)], up to its last note."""
+    """A segment's patches, and which of them sound in which frames up to its last note [shape=(N, M)]."""
 
     patches: PatchGrid
     right: Bool
 
     @classmethod
-    def of(cls, truth: TruthArray, grid: ScoringGrid) -> PointSegment:
-        """Place the notes of a segment."""
+    def of(cls, truth: TruthArray, grid: JudgingGrid) -> PointSegment:
+        """Place the notes of a segment on a grid."""
         return cls(grid.patches, sounding_patches(truth, grid.patches, grid.frames))
 
 
 @dataclass(frozen=True)
 class PointCounts:
-    """How many queries there were, and how many were answered right; both directions."""
+    """Numbers of queries and of right answers, in both directions."""
 
     n_frames: int = 0
     n_frames_right: float = 0.0
@@ -72,7 +72,7 @@ class _Best:
         return cls(np.full(n_queries, -np.inf, dtype=np.float32), unknown, unknown.copy())
 
     def see(self, similarity: Float32, segment: int) -> None:
-        """Look at the answers of a segment, (answers, queries)."""
+        """Keep the answers of a segment that are better [shape=(answers, queries)]."""
         if not len(similarity):
             return
         place = similarity.argmax(axis=0)
@@ -82,7 +82,7 @@ class _Best:
         self.segment[better] = segment
 
 
-def score_point(
+def judge_point(
     segments: Sequence[PointSegment],
     similarity: BlockSimilarity,
     a2i_rule: MatchingRule = POINT,
@@ -93,16 +93,16 @@ def score_point(
     Parameters
     ----------
     segments : sequence of PointSegment
-        All of the piece, in reading order.
+        All segments of the piece, in reading order.
     similarity : callable
-        Of the image of one segment and the recording of another.
+        Returns the similarities of one segment's image and another's recording.
     a2i_rule, i2a_rule : MatchingRule
-        When an answer is right, for frames that ask for patches and the other way round.
+        When an answer is right: a patch found for a frame, and a frame found for a patch.
 
     Returns
     -------
     PointCounts
-        Every frame up to a segment's last note asks; so does every patch that has a note.
+        Every frame up to a segment's last note is a query, and so is every patch with a note.
     """
     frames = [_Best.none(segment.right.shape[1]) for segment in segments]
     patches = [_Best.none(len(segment.patches)) for segment in segments]
@@ -121,11 +121,11 @@ def score_point(
             patches[image].see(block.T, recording)
     counts = PointCounts()
     for number, segment in enumerate(segments):
-        counts += _judge(segment, number, frames[number], patches[number], a2i_rule, i2a_rule)
+        counts += _judge_segment(segment, number, frames[number], patches[number], a2i_rule, i2a_rule)
     return counts
 
 
-def _judge(
+def _judge_segment(
     segment: PointSegment,
     number: int,
     frames: _Best,
@@ -133,7 +133,7 @@ def _judge(
     a2i_rule: MatchingRule,
     i2a_rule: MatchingRule,
 ) -> PointCounts:
-    # An answer in another segment is wrong; its place there need not exist here.
+    # An answer in another segment is wrong, and its place may not exist in this one.
     found = np.flatnonzero(frames.segment == number)
     asking = _asking(segment, i2a_rule)
     heard = np.flatnonzero(asking & (patches.segment == number))
@@ -151,7 +151,7 @@ def _asking(segment: PointSegment, rule: MatchingRule) -> Bool:
 def chance_point(
     segments: Sequence[PointSegment], a2i_rule: MatchingRule = POINT, i2a_rule: MatchingRule = EXACT
 ) -> PointCounts:
-    """Return what guessing gives on average."""
+    """Return the counts expected from guessing."""
     all_candidates = sum(int(a2i_rule.candidates(segment.patches).sum()) for segment in segments)
     all_frames = sum(segment.right.shape[1] for segment in segments)
     counts = PointCounts()

@@ -15,6 +15,7 @@ from fusili_training.data.shard_folder import Pair
 from fusili_training.evaluation.baselines import even_reading, main_row
 from fusili_training.evaluation.bootstrap import Interval, ratio_interval
 from fusili_training.evaluation.compared_pairs import MatrixGrid
+from fusili_training.evaluation.judging_grid import JudgingGrid
 from fusili_training.evaluation.local_task import OWN_GRID, Grids
 from fusili_training.evaluation.matching_rules import EXACT, POINT, MatchingRule
 from fusili_training.evaluation.matrices import MatrixFiles
@@ -24,10 +25,9 @@ from fusili_training.evaluation.point_and_retrieve import (
     PointCounts,
     PointSegment,
     chance_point,
-    score_point,
+    judge_point,
 )
 from fusili_training.evaluation.report import Measurement
-from fusili_training.evaluation.scoring_grid import ScoringGrid
 from fusili_training.evaluation.sources import PairSource
 from fusili_training.random_streams import random_stream
 from fusili_training.truth import TruthArray
@@ -37,7 +37,7 @@ __all__ = ["PointResult", "measure_point", "measure_point_matrices"]
 
 @dataclass(frozen=True)
 class PointResult:
-    """The numbers, and how many segments they are from."""
+    """The measurements, and the number of segments behind them."""
 
     measurements: tuple[Measurement, ...]
     n_pairs: int
@@ -58,7 +58,7 @@ def measure_point(encoder: Encoder, source: PairSource, grids: Grids, progress: 
     ----------
     encoder : Encoder
     source : PairSource
-        With a truth.
+        Pairs with known notes.
     grids : Grids
     progress : bool
         Whether to show a bar on a terminal.
@@ -91,10 +91,10 @@ def measure_point_matrices(
     Parameters
     ----------
     files : MatrixFiles
-        For every two segments of a piece; pieces without any are passed over.
+        One matrix for every two segments of a piece; pieces without any are skipped.
     grid : MatrixGrid
     source : PairSource
-        With a truth.
+        Pairs with known notes.
     a2i_rule, i2a_rule : MatchingRule
     progress : bool
         Whether to show a bar on a terminal.
@@ -118,7 +118,7 @@ def measure_point_matrices(
         on_grid = []
         for pair in pairs:
             n_frames = files.read(_pair_name(pair, pair)).shape[1]
-            on_grid.append(ScoringGrid.own(grid.patches(pair), grid.frames(n_frames)))
+            on_grid.append(JudgingGrid.own(grid.patches(pair), grid.frames(n_frames)))
         truths = [pair.truth for pair in pairs]
         segments = [PointSegment.of(*each) for each in zip(truths, on_grid, strict=True)]
 
@@ -127,9 +127,9 @@ def measure_point_matrices(
 
         counts.append(
             _PieceCounts(
-                score_point(segments, block, a2i_rule, i2a_rule),
+                judge_point(segments, block, a2i_rule, i2a_rule),
                 chance_point(segments, a2i_rule, i2a_rule),
-                score_point(segments, _even_reading(segments, truths), a2i_rule, i2a_rule),
+                judge_point(segments, _even_reading(segments, truths), a2i_rule, i2a_rule),
                 None,
             )
         )
@@ -141,7 +141,7 @@ def _pair_name(image: Pair, recording: Pair) -> str:
     return f"{image.key}@{recording.key}"
 
 
-def _count_piece(piece: str, pairs: Sequence[EncodedPair], grids: Sequence[ScoringGrid]) -> _PieceCounts:
+def _count_piece(piece: str, pairs: Sequence[EncodedPair], grids: Sequence[JudgingGrid]) -> _PieceCounts:
     truths = [pair.truth for pair in pairs]
     segments = [PointSegment.of(*each) for each in zip(truths, grids, strict=True)]
     frames = [
@@ -158,15 +158,15 @@ def _count_piece(piece: str, pairs: Sequence[EncodedPair], grids: Sequence[Scori
         return lambda image, recording: grids[image].merge_columns(pairs[image].patches @ heard[recording].T)
 
     return _PieceCounts(
-        score_point(segments, cosines(frames)),
+        judge_point(segments, cosines(frames)),
         chance_point(segments),
-        score_point(segments, _even_reading(segments, truths)),
-        score_point(segments, cosines(shuffled)),
+        judge_point(segments, _even_reading(segments, truths)),
+        judge_point(segments, cosines(shuffled)),
     )
 
 
 def _even_reading(segments: Sequence[PointSegment], truths: Sequence[TruthArray]) -> BlockSimilarity:
-    """Read all columns of the piece at an even pace, in each segment along the row with most note heads."""
+    """Read all columns of the piece at an even pace, in each segment along the row with the most note heads."""
     cols = [segment.patches.cols for segment in segments]
     n_frames = [segment.right.shape[1] for segment in segments]
     rows = [main_row(truth, segment.patches) for truth, segment in zip(truths, segments, strict=True)]
@@ -181,7 +181,7 @@ def _even_reading(segments: Sequence[PointSegment], truths: Sequence[TruthArray]
 
 def _result(source: PairSource, counts: dict[str, list[_PieceCounts]], n_pairs: int) -> PointResult:
     if not n_pairs:
-        raise InputError(f"{source.name}: no pairs to judge; expected some, with notes")
+        raise InputError(f"{source.name}: no pairs to judge; expected pairs with notes")
     measurements = [
         each
         for name, pieces in counts.items()

@@ -1,4 +1,4 @@
-"""The numbers of the paper's two tables, and which bundle each row is compared with."""
+"""The numbers of the paper's two tables, and the recipe whose bundle each row is compared with."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ TableName = Literal["table1", "table2"]
 
 @dataclass(frozen=True)
 class Column:
-    """A column of both tables: which number of which dataset it is."""
+    """A column of both tables: which number it shows, on which dataset."""
 
     title: str
     data: str  # "msmd", "pdmx" or "ytsv"
@@ -38,7 +38,7 @@ COLUMNS = (
 
 @dataclass(frozen=True)
 class PublishedRow:
-    """A row: its name, the recipe whose bundle fills it, and the published numbers in the order of `COLUMNS`."""
+    """A row: its title, the recipe whose bundle fills it, and the published numbers in the order of `COLUMNS`."""
 
     title: str
     recipe: str | None

@@ -23,27 +23,27 @@ _TIME_LIMIT_SEC = 600
 
 @dataclass(frozen=True, eq=False)
 class Sound:
-    """Mono samples [shape=(n,)], full scale 1."""
+    """Mono samples [shape=(n,)] with a full scale of 1."""
 
     samples: Float32
     sample_rate_hz: int
 
     @property
     def duration_sec(self) -> float:
-        """Its length."""
+        """Length of the sound."""
         return len(self.samples) / self.sample_rate_hz
 
     def cut(self, start_sec: float, end_sec: float) -> Sound:
-        """Return a stretch of it."""
+        """Return the sound between two times."""
         first, last = (round(max(0.0, seconds) * self.sample_rate_hz) for seconds in (start_sec, end_sec))
         return Sound(self.samples[first:last], self.sample_rate_hz)
 
 
 def read_sound(recording: Recording) -> Sound:
-    """Read a recording as a whole."""
+    """Read a whole recording."""
     blocks = [block.mean(axis=1, dtype=np.float32) for block in recording.blocks()]
     if not blocks:
-        raise InputError(f"{recording.name}: there is no sound in it")
+        raise InputError(f"{recording.name}: has no samples; expected a recording")
     return Sound(np.concatenate(blocks), recording.sample_rate_hz)
 
 
@@ -54,12 +54,12 @@ def play_midi(filename: Path, soundfont: Soundfont | None = None) -> Sound:
     ----------
     filename : Path
     soundfont : Soundfont, optional
-        By default the first of this machine by name.
+        By default the machine's first soundfont by name.
 
     Returns
     -------
     Sound
-        At `FLUIDSYNTH_HZ`, without reverberation or chorus.
+        Sound at `FLUIDSYNTH_HZ`, without reverberation or chorus.
     """
     executable = shutil.which("fluidsynth")
     if executable is None:

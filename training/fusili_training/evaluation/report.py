@@ -1,4 +1,4 @@
-"""What an evaluation found: numbers with their intervals, and what each has to beat."""
+"""The results of an evaluation: numbers with their intervals and the baselines they have to beat."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ __all__ = ["Measurement", "Report"]
 
 @dataclass(frozen=True)
 class Measurement:
-    """One number.
+    """One measured number.
 
     Attributes
     ----------
     task : str
         "local", "retrieval", "point" or "onsets".
     variant : str
-        On which grid, by which ranking, or from what.
+        The grid, the ranking, or the data it was measured with.
     direction : str
         "A2I" (audio to image), "I2A", or empty.
     metric : str
     found : Interval
     n : int
-        Frames, patches, queries or notes that were judged.
+        Number of judged frames, patches, queries or notes.
     baselines : mapping of str to float
-        The same metric for "chance", "straight line" and "shuffled", where it has a meaning.
+        The same metric for "chance", "straight line" and "shuffled", where they are defined.
     """
 
     task: str
@@ -41,7 +41,7 @@ class Measurement:
 
 @dataclass(frozen=True)
 class Report:
-    """The numbers of one model on one dataset; `dropped` counts what was left out, by reason."""
+    """The measurements of one model on one dataset; `dropped` counts the pairs left out, by reason."""
 
     model: str
     data: str
@@ -51,7 +51,7 @@ class Report:
     measurements: tuple[Measurement, ...]
 
     def find(self, task: str, metric: str, direction: str, variant: str | None = None) -> float | None:
-        """Return a number, the first that fits; None if it was not measured."""
+        """Return the first matching value; None if it was not measured."""
         for each in self.measurements:
             if (each.task, each.metric, each.direction) == (task, metric, direction) and variant in (
                 None,

@@ -1,6 +1,6 @@
-"""The paper's tables filled from a folder of bundles: ours beside the published numbers.
+"""The paper's tables, filled from a folder of bundles: our numbers beside the published ones.
 
-A row is filled by the bundle in the subfolder named after its recipe, such as ``table1-random-fusili``.
+The bundle of a row lies in the subfolder named after its recipe, such as ``table1-random-fusili``.
 """
 
 from __future__ import annotations
@@ -32,15 +32,15 @@ def fill_table(
     runs : Path
         Folder of bundles.
     data : mapping of str to Path
-        Where "msmd", "pdmx" and "ytsv" lie; columns of others stay empty.
+        Paths of "msmd", "pdmx" and "ytsv"; the columns of missing ones stay empty.
     options : TaskOptions
-        Of which splits and split file, both for MSMD, and progress are used.
+        Only `progress`, and for MSMD `splits` and `split_file`, are used.
     device : str
 
     Returns
     -------
     dict
-        Recipe -> dataset -> report, for the bundles that are there.
+        Recipe -> dataset -> report, for the bundles that exist.
     """
     known = {column.data for column in COLUMNS}
     unknown = sorted(set(data) - known)
@@ -59,7 +59,7 @@ def fill_table(
 
 
 def _evaluate(encoder: Encoder, name: str, data: Path, options: TaskOptions) -> Report:
-    """Measure what the tables have of a dataset: on MSMD all tasks, with one segment a piece for retrieval."""
+    """Measure what the tables show of a dataset: on MSMD all tasks, with one segment per piece in retrieval."""
     if name == "msmd":
         tasks: tuple[Task, ...] = ("local", "point", "retrieval")
         chosen = replace(options, tasks=tasks, rankings=(), one_per_piece=True, plots=False)
@@ -71,7 +71,7 @@ def _evaluate(encoder: Encoder, name: str, data: Path, options: TaskOptions) -> 
 def format_reproduction(
     table: TableName, reports: Mapping[str, Mapping[str, Report]], kind: TableFormat = "table"
 ) -> str:
-    """Write a table, in each cell our number and, in brackets, the published one."""
+    """Format a table; each cell has our number and, in brackets, the published one."""
     header = ["ours (published)", *(column.title for column in COLUMNS)]
     return format_grid(header, [_row(row, reports.get(row.recipe or "", {})) for row in TABLES[table]], kind)
 

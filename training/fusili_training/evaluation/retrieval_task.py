@@ -1,7 +1,7 @@
 """The task of global retrieval on a dataset.
 
-Strophes and repeats give segments with the very same notes, among which nothing can tell the one that was meant.
-Where the notes are known, all figures are therefore given a second time with such segments counted as one.
+Strophes and repeats give segments with exactly the same notes, and nothing says which of them was meant. Where
+the notes are known, all figures are therefore given a second time, with such segments counted as one.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from fusili_training.evaluation.global_retrieval import (
 from fusili_training.evaluation.local_store import LocalStore
 from fusili_training.evaluation.pair_encoder import encode_pairs
 from fusili_training.evaluation.report import Measurement
-from fusili_training.evaluation.sinkhorn_ranking import rerank_shortlists, score_all_pairs
+from fusili_training.evaluation.sinkhorn_ranking import compare_all_pairs, require_torch, rerank_shortlists
 from fusili_training.evaluation.sources import PairSource
 from fusili_training.truth import TruthArray
 
@@ -38,16 +38,17 @@ __all__ = [
     "Ranking",
     "RetrievalResult",
     "measure_retrieval",
+    "needs_torch",
     "notes_in_order",
     "paper_ranking",
 ]
 
 Ranking = Literal["pooled", "summed", "sinkhorn", "reranked"]
 RANKINGS: tuple[Ranking, ...] = get_args(Ranking)
-"""By the cosine of the global embeddings, the sum of all local cosines, the Sinkhorn score of the local ones, or
-by the first and then, for a shortlist, by the third."""
+"""Rank by the cosine of the global embeddings, by the sum of all local cosines, by the Sinkhorn similarity of the
+local embeddings, or by the first and then, for a shortlist, by the third."""
 REPEATS_AS_ONE = ", repeats as one"
-"""Added to the names of metrics that count every segment with the notes of the right one as right."""
+"""Added to the names of metrics for which every segment with the notes of the right one is right."""
 
 _DIRECTIONS = ("I2A", "A2I")
 _RankAlike = Callable[[Int64], tuple[Ranks, Ranks]]
@@ -55,7 +56,7 @@ _RankAlike = Callable[[Int64], tuple[Ranks, Ranks]]
 
 @dataclass(frozen=True, eq=False)
 class RetrievalResult:
-    """The numbers, and the ranks of the partners, by ranking and direction."""
+    """The measurements, and the ranks of the partners by ranking and direction."""
 
     measurements: tuple[Measurement, ...]
     n_pairs: int
@@ -64,15 +65,15 @@ class RetrievalResult:
 
 @dataclass(frozen=True, eq=False)
 class _Collection:
-    """All that is kept of n pairs.
+    """What is kept in memory of n pairs.
 
     Attributes
     ----------
     images, recordings, patch_sums, frame_sums : np.ndarray [shape=(n, d)]
-        Global embeddings and sums of local ones.
+        Global embeddings, and sums of local embeddings.
     pieces : tuple of str
     groups : np.ndarray of int [shape=(n,)] or None
-        The same number for pairs of the same notes; None if the notes are not known.
+        Equal for pairs with the same notes; None if the notes are not known.
     """
 
     images: Float32
@@ -83,8 +84,13 @@ class _Collection:
     groups: Int64 | None
 
 
+def needs_torch(rankings: Sequence[Ranking]) -> bool:
+    """Say whether one of the rankings uses the Sinkhorn similarity."""
+    return any(ranking in ("sinkhorn", "reranked") for ranking in rankings)
+
+
 def paper_ranking(bundle: Bundle) -> Ranking:
-    """Return how the paper ranks: by summed cosines for models trained with the local loss alone."""
+    """Return the paper's ranking: summed cosines for models trained with the local loss alone, else pooled."""
     alpha = bundle.manifest.recipe.get("loss", {}).get("alpha")
     return "summed" if alpha == 1 else "pooled"
 
@@ -105,9 +111,9 @@ def measure_retrieval(
     source : PairSource
     rankings : sequence of Ranking
     one_per_piece : bool
-        Whether only the first segment of each piece takes part.
+        Whether to use only the first segment of each piece.
     n_shortlist : int
-        For "reranked".
+        Length of the shortlist of "reranked".
     progress : bool
         Whether to show bars on a terminal.
 
@@ -115,8 +121,10 @@ def measure_retrieval(
     -------
     RetrievalResult
     """
+    needs_local = needs_torch(rankings)
+    if needs_local:
+        require_torch()
     with ExitStack() as stack:
-        needs_local = any(ranking in ("sinkhorn", "reranked") for ranking in rankings)
         stores = (
             (stack.enter_context(LocalStore()), stack.enter_context(LocalStore())) if needs_local else None
         )
@@ -179,10 +187,10 @@ def _prepare(
     n_shortlist: int,
     progress: bool,
 ) -> _RankAlike:
-    """Score all that a ranking needs, and return what gives the ranks both ways, given which pairs are alike."""
+    """Compare the pairs as a ranking needs; the result takes groups and returns the ranks in both directions."""
     images, recordings = collected.images, collected.recordings
     if ranking == "summed":
-        # A sum over patches of a sum over frames of products is one product of two sums.
+        # The sum of all products of patches and frames is the product of their sums.
         images, recordings = collected.patch_sums, collected.frame_sums
     if ranking in ("pooled", "summed"):
         return lambda groups: (
@@ -191,8 +199,11 @@ def _prepare(
         )
     assert stores is not None  # noqa: S101
     if ranking == "sinkhorn":
-        scores = score_all_pairs(*stores, scale, progress)
-        return lambda groups: (rank_matrix(scores, groups=groups), rank_matrix(scores.T, groups=groups))
+        similarities = compare_all_pairs(*stores, scale, progress)
+        return lambda groups: (
+            rank_matrix(similarities, groups=groups),
+            rank_matrix(similarities.T, groups=groups),
+        )
     by_image, by_recording = rerank_shortlists(images, recordings, *stores, scale, n_shortlist, progress)
     return lambda groups: (rank_matrix(by_image, groups=groups), rank_matrix(by_recording, groups=groups))
 

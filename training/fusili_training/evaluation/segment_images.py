@@ -1,4 +1,4 @@
-"""Segments for a bundle out of page images: whole systems as squares or as staff strips."""
+"""Segments for a bundle, cut from page images: whole systems as squares or as staff strips."""
 
 from __future__ import annotations
 
@@ -18,26 +18,26 @@ from fusili_training.truth import TruthArray
 
 __all__ = ["SIDE_PX", "SegmentImage", "fit_square", "place_truth", "strips_of_image", "system_segment"]
 
-SIDE_PX = 224  # of the paper's squares
+SIDE_PX = 224  # side of the paper's squares
 
 
 @dataclass(frozen=True, eq=False)
 class SegmentImage:
-    """An image as a bundle takes it: strips of `strip_height_px` under each other, or one square."""
+    """An image as a bundle takes it: strips of `strip_height_px` below each other, or one square."""
 
     image: GreyImage
     strip_height_px: int
 
 
 def system_segment(systems: Table, staves: Table, system: int, spec: ImageSpec | None) -> Segment:
-    """Lay out a whole system as a bundle wants it, a square as in training: at the top left, to scale.
+    """Lay out a whole system as the bundle takes it; in a square it lies at the top left, to scale.
 
     Parameters
     ----------
     systems, staves : np.ndarray of `SYSTEM_DTYPE`, `STAFF_DTYPE`
     system : int
     spec : ImageSpec, optional
-        None for the paper's squares.
+        Images that the bundle takes; None: the paper's squares.
     """
     if spec is not None and spec.space_px is not None and spec.margin_spaces is not None:
         return staff_strips(systems, staves, system, spec.space_px, spec.margin_spaces)
@@ -49,7 +49,7 @@ def system_segment(systems: Table, staves: Table, system: int, spec: ImageSpec |
 
 
 def place_truth(truth: TruthArray, segment: Segment, page: int) -> TruthArray:
-    """Map note heads from pixels of a page to those of a segment; heads that it does not show are left out."""
+    """Map note heads from pixels of a page to pixels of a segment, without the heads that it does not show."""
     placed = truth.copy()
     shown = np.zeros(len(truth), dtype=bool)
     for row, head in enumerate(placed):
@@ -65,14 +65,14 @@ def place_truth(truth: TruthArray, segment: Segment, page: int) -> TruthArray:
 
 
 def _piece_at(segment: Segment, page: int, x: float, y: float) -> Piece | None:
-    """Return the piece that shows a place; of several, the one whose middle is nearest."""
+    """Return the piece that shows a place; if several do, the one whose middle is nearest."""
     place = np.asarray(x, np.float64), np.asarray(y, np.float64)
     holding = [piece for piece in segment.pieces if piece.page == page and piece.on_page.holds(*place).all()]
     return min(holding, key=lambda piece: abs(y - (piece.on_page.y0 + piece.on_page.y1) / 2), default=None)
 
 
 def fit_square(image: GreyImage, side_px: int = SIDE_PX) -> SegmentImage:
-    """Scale an image into a square, at the top left; one of that size stays as it is."""
+    """Scale an image to fit into a square, at the top left; an image of that size stays as it is."""
     height_px, width_px = image.shape
     if (height_px, width_px) != (side_px, side_px):
         scale = side_px / max(height_px, width_px)
@@ -83,9 +83,9 @@ def fit_square(image: GreyImage, side_px: int = SIDE_PX) -> SegmentImage:
 
 
 def strips_of_image(image: GreyImage, spec: ImageSpec) -> SegmentImage | None:
-    """Make staff strips of an image of some measures; None where no staves are found.
+    """Cut an image of some measures into staff strips; None if no staves are found.
 
-    Systems under each other are laid end to end, filled up with paper where one has fewer staves.
+    Systems below each other are laid end to end, padded with paper where one has fewer staves.
     """
     layout = find_systems(image)
     if not len(layout.systems):

@@ -1,4 +1,4 @@
-"""Shards as an evaluation set: originals only, one layout after the other, without overlap."""
+"""Shards as an evaluation dataset: originals only, each layout by itself, without overlap."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ __all__ = ["ShardDataset"]
 class ShardDataset:
     """The pairs of some splits of a rendered corpus.
 
-    A piece that was rendered in several layouts counts as several: the recording of one is not that of another.
-    Squares that overlap are thinned out until they do not, so that every measure is shown once.
+    A piece rendered in several layouts counts as several pieces: each layout has a recording of its own.
+    Overlapping squares are thinned out until every measure is shown once.
 
     Parameters
     ----------
     url : str or Path
-        The folder, or any url of fsspec.
+        The folder, or any fsspec URL.
     splits : sequence of str
     image : ImageSpec, optional
-        What the bundle takes; checked against the shards.
+        Images that the bundle takes; checked against the shards.
     """
 
     has_truth = True
@@ -54,7 +54,7 @@ class ShardDataset:
 
 
 def _overlap(folder: ShardFolder) -> int:
-    """Return how many squares in a row show the same measure."""
+    """Return how many consecutive squares show the same measure."""
     segment = folder.segment
     if segment["shape"] != "square":
         return 1
@@ -74,5 +74,6 @@ def _check_shape(folder: ShardFolder, image: ImageSpec | None) -> None:
     space_px = folder.segment.get("space_px")
     if shape == "strip" and image.space_px is not None and space_px != image.space_px:
         raise InputError(
-            f"{folder.url}: strips with staff spaces of {space_px} px, but the bundle takes {image.space_px:g}"
+            f"{folder.url}: strips with staff spaces of {space_px} px, but the bundle takes "
+            f"{image.space_px:g} px; render the corpus with another recipe"
         )

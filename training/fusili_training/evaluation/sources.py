@@ -1,4 +1,4 @@
-"""Where pairs come from: piece by piece, with the same types whatever lies on disk."""
+"""Sources of pairs: piece by piece, with the same types whatever lies on disk."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ class PairSource(Protocol):
     pieces : sequence of str
         In a fixed order.
     has_truth : bool
-        Whether it is known which note sounds when.
+        Whether the places and times of the notes are known.
     dropped : Counter
-        Pairs that were left out while reading, by reason.
+        Number of pairs left out while reading, by reason.
     """
 
     name: str
@@ -34,7 +34,7 @@ class PairSource(Protocol):
     dropped: Counter[str]
 
     def read_piece(self, piece: str) -> Iterator[Pair]:
-        """Yield the pairs of a piece in reading order; together they show it once."""
+        """Yield the pairs of a piece in reading order; together they show every measure once."""
         ...
 
 
@@ -50,11 +50,11 @@ def open_source(
     ----------
     data : str or Path
     image : ImageSpec, optional
-        What the bundle takes; None for squares of 224 x 224 px, the paper's.
+        Images that the bundle takes; None: the paper's squares of 224 x 224 px.
     splits : sequence of str
-        By default ``("test",)`` for shards, and everything for the others.
+        By default ``("test",)`` for shards, and all pieces otherwise.
     split_file : str or Path, optional
-        YAML with the lists of pieces of MSMD's splits.
+        YAML file that lists the pieces of MSMD's splits.
 
     Returns
     -------
@@ -72,7 +72,7 @@ def open_source(
     if path.is_dir() and next(path.glob("*/scores/*/img"), None) is not None:
         return MsmdTree(path, image, splits, split_file)
     found = (
-        "a folder of something else"
+        "a folder of another kind"
         if path.is_dir()
         else "a file of another kind"
         if path.exists()

@@ -1,6 +1,6 @@
-"""Split files: YAML with one list of piece names for each split, nothing else.
+"""Split files: YAML with one list of piece names per split, nothing else.
 
-Only what such files use is read: keys at the left, items after a dash or in brackets, comments and quotes.
+Only the YAML of such files is understood: keys at the left, items after a dash or in brackets, comments, quotes.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def read_split_lists(filename: str | Path) -> dict[str, list[str]]:
     Returns
     -------
     dict of str to list of str
-        Split -> names of its pieces.
+        Name of a split -> names of its pieces.
     """
     filename = Path(filename)
     try:

@@ -1,4 +1,4 @@
-"""Reports as text: a table for people, CSV, JSON, LaTeX."""
+"""Reports as text: plain table, CSV, JSON, LaTeX."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _LATEX_SPECIAL = {"&": r"\&", "%": r"\%", "_": r"\_", "#": r"\#", "$": r"\$", "{
 
 
 def format_report(report: Report, kind: TableFormat = "table") -> str:
-    """Write a report.
+    """Format a report.
 
     Parameters
     ----------
@@ -34,7 +34,7 @@ def format_report(report: Report, kind: TableFormat = "table") -> str:
     Returns
     -------
     str
-        Without a newline at its end.
+        Text without a final newline.
     """
     if kind == "json":
         return json.dumps(_finite(asdict(report)), indent=1, ensure_ascii=False)
@@ -50,7 +50,7 @@ def format_report(report: Report, kind: TableFormat = "table") -> str:
 
 
 def format_grid(header: Sequence[str], rows: Sequence[Sequence[str]], kind: TableFormat) -> str:
-    """Lay out cells: in columns of even width, as CSV, as a LaTeX tabular (booktabs), or as JSON objects."""
+    """Format cells in aligned columns, as CSV, as a LaTeX tabular (booktabs), or as JSON objects."""
     if kind == "json":
         return json.dumps([dict(zip(header, row, strict=True)) for row in rows], indent=1, ensure_ascii=False)
     if kind == "csv":
@@ -71,7 +71,7 @@ def format_grid(header: Sequence[str], rows: Sequence[Sequence[str]], kind: Tabl
 
 
 def format_number(value: float | None, digits: int) -> str:
-    """Return a number with so many decimals; a dash for one that is not known."""
+    """Return a number with `digits` decimals; a dash for an unknown one."""
     if value is None or math.isnan(value):
         return "-"
     return f"{value:.{digits}f}"
@@ -114,7 +114,7 @@ def _escape(cell: str) -> str:
 
 
 def _finite(content: object) -> object:
-    """Replace numbers that JSON does not have by null."""
+    """Replace infinities and NaN, which JSON does not have, by None."""
     if isinstance(content, dict):
         return {name: _finite(value) for name, value in content.items()}
     if isinstance(content, list | tuple):

@@ -1,8 +1,8 @@
-"""Whole pieces with a recording and known onsets: MSMD's pages, or scores with match files.
+"""Whole pieces with a recording and known onsets: the pages of MSMD, or scores with match files.
 
 A table of scores is a CSV file with the columns `score_filename` (MusicXML, MXL or MEI), `audio_filename` and
-`match_filename` (partitura's, with the onsets of that recording); paths are relative to it. Each row is measured
-twice: with the symbolic score, and from images of its engraved pages alone.
+`match_filename` (a match file of partitura's with the onsets of that recording); paths are relative to the table.
+Each row is measured twice: with the symbolic score, and from images of its engraved pages alone.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from typing import Literal, Protocol
 
 import numpy as np
 import numpy.typing as npt
-import partitura as pt
 from PIL import Image
 
+from fusili_mir.alignment.match_onsets import reference_onsets
 from fusili_mir.audio.recording import AudioFile, AudioSamples, Recording
 from fusili_mir.errors import InputError
 from fusili_mir.pages.pages import Pages, load_pages, render_pages
 from fusili_training.evaluation.msmd import MsmdTree
 
-__all__ = ["HEAD_DTYPE", "MsmdPieces", "PieceSource", "ScoredPieces", "WholePiece", "is_score_table"]
+__all__ = ["HEAD_ONSET_DTYPE", "MsmdPieces", "PieceSource", "ScoredPieces", "WholePiece", "is_score_table"]
 
-HEAD_DTYPE = np.dtype([("id", "U256"), ("page", "i8"), ("x", "f8"), ("y", "f8"), ("onset_sec", "f8")])
-"""A note head: the middle of it in pixels of its page, and when its note begins."""
+HEAD_ONSET_DTYPE = np.dtype([("id", "U256"), ("page", "i8"), ("x", "f8"), ("y", "f8"), ("onset_sec", "f8")])
+"""A note head: its middle in pixels of its page, and the onset of its note."""
 
 Knowledge = Literal["images", "score"]
 _COLUMNS = ("score_filename", "audio_filename", "match_filename")
@@ -36,28 +36,28 @@ _COLUMNS = ("score_filename", "audio_filename", "match_filename")
 
 @dataclass(frozen=True, eq=False)
 class WholePiece:
-    """A piece to be aligned, and the truth about it."""
+    """A piece to be aligned, and the true onsets of its note heads."""
 
     name: str
     pages: Pages
     recording: Recording
-    heads: npt.NDArray[np.void]  # of HEAD_DTYPE
+    heads: npt.NDArray[np.void]  # HEAD_ONSET_DTYPE
 
 
 class PieceSource(Protocol):
-    """Whole pieces of a dataset; `knowledge` lists what may be known of them."""
+    """Whole pieces of a dataset; `knowledge` lists what the model may be given of them."""
 
     name: str
     pieces: Sequence[str]
     knowledge: tuple[Knowledge, ...]
 
     def open(self, piece: str, knowledge: Knowledge) -> AbstractContextManager[WholePiece]:
-        """Give a piece, for as long as it is needed."""
+        """Open a piece; its files may be gone when the context ends."""
         ...
 
 
 class MsmdPieces:
-    """The pieces of MSMD: page images, and where their notes lie."""
+    """The pieces of MSMD: page images, and where their note heads lie."""
 
     knowledge: tuple[Knowledge, ...] = ("images",)
 
@@ -66,7 +66,7 @@ class MsmdPieces:
 
     @contextmanager
     def open(self, piece: str, knowledge: Knowledge) -> Iterator[WholePiece]:
-        """Give a piece; its systems are found on the pages."""
+        """Open a piece; its systems are found on the page images."""
         pages = self._tree.read_pages(piece)
         rows = [
             (
@@ -83,9 +83,9 @@ class MsmdPieces:
         sound = self._tree.read_sound(piece)
         yield WholePiece(
             piece,
-            load_pages([page.image_file for page in pages], level=False),
+            load_pages([page.image_file for page in pages], deskew=False),
             AudioSamples(sound.samples, sound.sample_rate_hz, piece),
-            np.array(rows, dtype=HEAD_DTYPE),
+            np.array(rows, dtype=HEAD_ONSET_DTYPE),
         )
 
 
@@ -100,10 +100,10 @@ class ScoredPieces:
 
     @contextmanager
     def open(self, piece: str, knowledge: Knowledge) -> Iterator[WholePiece]:
-        """Give a piece, with its symbolic score or as images of its pages."""
+        """Open a piece, with its symbolic score or as images of its pages."""
         score_file, audio_file, match_file = self._rows[piece]
         pages = render_pages(score_file)
-        heads = _heads(pages, _onsets_of_match(match_file))
+        heads = _heads(pages, reference_onsets(match_file))
         if not len(heads):
             raise InputError(
                 f"{match_file}: none of its notes is in {score_file}; expected the ids of that score"
@@ -115,7 +115,7 @@ class ScoredPieces:
             files = [Path(folder, f"{number:04d}.png") for number in range(len(pages.images))]
             for file, image in zip(files, pages.images, strict=True):
                 Image.fromarray(image).save(file)
-            yield WholePiece(piece, load_pages(files, level=False), AudioFile(audio_file), heads)
+            yield WholePiece(piece, load_pages(files, deskew=False), AudioFile(audio_file), heads)
 
 
 def is_score_table(table: Path) -> bool:
@@ -141,29 +141,15 @@ def _read_rows(table: Path) -> dict[str, tuple[Path, Path, Path]]:
         score, audio, match = (table.parent / (row[column] or "") for column in _COLUMNS)
         for named in (score, audio, match):
             if not named.is_file():
-                raise InputError(f"{table}: row {number} names {named}, which is not there")
+                raise InputError(f"{table}: row {number} names {named}, which does not exist")
         rows[f"{number}-{score.stem}"] = (score, audio, match)
     if not rows:
-        raise InputError(f"{table}: no rows; expected one for each recording")
+        raise InputError(f"{table}: no rows; expected one per recording")
     return rows
 
 
-def _onsets_of_match(filename: Path) -> dict[str, float]:
-    """Return when the notes of a match file begin, by score id."""
-    try:
-        performance, alignment = pt.load_match(str(filename))[:2]
-    except Exception as error:  # partitura raises whatever its parsing trips over
-        raise InputError(f"{filename}: partitura cannot read it ({type(error).__name__}: {error})") from error
-    onset_sec = {str(row["id"]): float(row["onset_sec"]) for row in performance.note_array()}
-    return {
-        str(entry["score_id"]): onset_sec[entry["performance_id"]]
-        for entry in alignment
-        if entry["label"] == "match"
-    }
-
-
 def _heads(pages: Pages, onsets: dict[str, float]) -> npt.NDArray[np.void]:
-    """Return the first head of each note that is played once; repeats have no place of their own on a page."""
+    """Return the first head of each note that is played once; a repeat has no place of its own on the page."""
     rows: dict[str, tuple[str, int, float, float, float]] = {}
     for note in pages.notes:
         name = str(note["id"])
@@ -173,4 +159,4 @@ def _heads(pages: Pages, onsets: dict[str, float]) -> npt.NDArray[np.void]:
         if onset_sec is not None and f"{name}-2" not in onsets:
             x, y = float(note["x0"] + note["x1"]) / 2, float(note["y0"] + note["y1"]) / 2
             rows[name] = (name, int(note["page"]), x, y, onset_sec)
-    return np.array(list(rows.values()), dtype=HEAD_DTYPE)
+    return np.array(list(rows.values()), dtype=HEAD_ONSET_DTYPE)

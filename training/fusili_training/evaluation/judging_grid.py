@@ -1,7 +1,7 @@
 """The grids on which predictions are judged: the model's own, or one of the paper's size.
 
-The paper's grid has at most 7 columns a segment and frames of 20 / 256 s. A model with finer columns is judged on
-it by the best of its columns in each cell; a model with other frames by the frame that sounds in the middle of
+The paper's grid has at most 7 columns per segment and frames of 20 / 256 s. A model with finer columns is judged
+on it by the most similar of its columns in each cell, a model with other frames by the frame at the middle of
 each of the paper's. (The published audio encoder gives 64 different frames in 20 s, each four times.)
 """
 
@@ -15,15 +15,15 @@ from fusili_mir.arrays import Float32, Int64
 from fusili_mir.errors import InputError
 from fusili_mir.geometry import FrameGrid, PatchGrid
 
-__all__ = ["PAPER_COLUMNS", "PAPER_FRAME_SEC", "ScoringGrid"]
+__all__ = ["PAPER_COLUMNS", "PAPER_FRAME_SEC", "JudgingGrid"]
 
 PAPER_COLUMNS = 7
 PAPER_FRAME_SEC = 20 / 256
 
 
 @dataclass(frozen=True, eq=False)
-class ScoringGrid:
-    """Cells and frames to be judged, and what of a similarity matrix falls into them.
+class JudgingGrid:
+    """The cells and frames that are judged, and the model's columns and frames that belong to each.
 
     Attributes
     ----------
@@ -32,9 +32,9 @@ class ScoringGrid:
     frames : FrameGrid
         The M frames.
     first_column : np.ndarray of int [shape=(cols,)]
-        The model's column at which each column of cells begins.
+        First of the model's columns in each column of cells.
     own_frame : np.ndarray of int [shape=(M,)]
-        The model's frame that each frame stands for.
+        The model's frame at each of the M frames.
     """
 
     patches: PatchGrid
@@ -43,13 +43,13 @@ class ScoringGrid:
     own_frame: Int64
 
     @classmethod
-    def own(cls, patches: PatchGrid, frames: FrameGrid) -> ScoringGrid:
-        """Judge a model on its own grids."""
+    def own(cls, patches: PatchGrid, frames: FrameGrid) -> JudgingGrid:
+        """Return the grid that judges a model on its own patches and frames."""
         return cls(patches, frames, np.arange(patches.cols), np.arange(len(frames)))
 
     @classmethod
-    def paper(cls, patches: PatchGrid, frames: FrameGrid) -> ScoringGrid:
-        """Judge a model on cells of the paper's size."""
+    def paper(cls, patches: PatchGrid, frames: FrameGrid) -> JudgingGrid:
+        """Return the grid that judges a model on cells and frames of the paper's size."""
         n_frames = max(1, int(np.floor(frames.duration_sec / PAPER_FRAME_SEC + 1e-6)))
         middle_sec = (np.arange(n_frames) + 0.5) * PAPER_FRAME_SEC
         own_frame = np.minimum(np.floor(middle_sec / frames.frame_sec), len(frames) - 1).astype(np.int64)
@@ -64,7 +64,7 @@ class ScoringGrid:
         )
 
     def similarity(self, own: Float32) -> Float32:
-        """Bring the model's similarities [shape=(own patches, own frames)] to this grid [shape=(N, M)]."""
+        """Convert the model's similarities [shape=(own patches, own frames)] to this grid [shape=(N, M)]."""
         if own.ndim != 2 or len(own) % self.patches.rows or own.shape[1] <= self.own_frame.max():
             raise InputError(
                 f"a similarity matrix of shape {own.shape}; expected {self.patches.rows} rows of patches and "
@@ -73,7 +73,7 @@ class ScoringGrid:
         return self.merge_columns(own[:, self.own_frame])
 
     def merge_columns(self, similarity: Float32) -> Float32:
-        """Take the best column of each cell: (own patches, any frames) -> (N, the same frames)."""
+        """Take the most similar column of each cell: (own patches, any frames) -> (N, the same frames)."""
         n_patches, n_frames = similarity.shape
         by_row = similarity.reshape(self.patches.rows, n_patches // self.patches.rows, n_frames)
         cells = np.maximum.reduceat(by_row, self.first_column, axis=1)
