@@ -1,1 +1,1 @@
-"""Audio: a file or samples -> a recording at the model's rate, its level and its onset envelope."""
+"""Audio: a file or samples -> a recording at the model's sampling rate, its level and its onset envelope."""

@@ -1,4 +1,4 @@
-"""Measuring the envelope of a recording while it passes by, block by block."""
+"""Measuring the envelope of a recording while it streams past, block by block."""
 
 from __future__ import annotations
 
@@ -15,30 +15,30 @@ __all__ = ["EnvelopeMeter"]
 _WINDOW_SEC = 0.060
 _LAG = 2  # steps over which a rise is measured
 _HIGHEST_HZ = 5_000.0
-_COMPRESSION = 0.5  # a power: a recording of another level has the same onsets
+_COMPRESSION = 0.5  # an exponent: the level of a recording does not change its onsets
 _NEAR_STEPS = 5
 _TINY = np.finfo(np.float32).tiny
 
 
 def _share_kept(level: Float32) -> Float32:
-    """Return the share of its level that a sound keeps after each step, 1 at most: less where it is cut off.
+    """Return the share of its level, at most 1, that a sound keeps after each step: less where it is cut off.
 
-    A sound that is cut off clicks, as one that sets in does.
+    An abrupt end clicks just as an abrupt beginning does.
     """
-    ahead = round(_WINDOW_SEC / STEP_SEC / 2)  # so far before the middle of a window its end is
+    ahead = round(_WINDOW_SEC / STEP_SEC / 2)  # steps from the middle of a window to its end
     loudest = maximum_filter1d(np.pad(level, _NEAR_STEPS + ahead), _NEAR_STEPS, origin=-(_NEAR_STEPS // 2))
-    # loudest[i] is that of `_NEAR_STEPS` steps from i on; step 0 is at _NEAR_STEPS + ahead.
+    # loudest[i] is the maximum over `_NEAR_STEPS` steps from i on; step 0 is at _NEAR_STEPS + ahead.
     before, after = (loudest[first : first + len(level)] for first in (ahead, _NEAR_STEPS + 2 * ahead))
     return np.asarray(np.minimum(after / np.maximum(before, _TINY), 1.0), dtype=np.float32)
 
 
 class EnvelopeMeter:
-    """Measures the envelope of a recording that passes by.
+    """Measures the envelope of a recording that streams past.
 
     Parameters
     ----------
     sample_rate_hz : int
-        Of the blocks.
+        Sampling rate of the blocks.
     """
 
     def __init__(self, sample_rate_hz: int) -> None:
@@ -47,22 +47,22 @@ class EnvelopeMeter:
         length = 2 * self._step * round(_WINDOW_SEC / STEP_SEC / 2)
         self._window = np.hanning(length + 1)[:-1].astype(np.float32)
         n_bins = min(length // 2, int(_HIGHEST_HZ * length / sample_rate_hz)) + 1
-        self._rest = np.zeros(length // 2, np.float32)  # so that the window of step 0 is about sample 0
-        self._spectra: Float32 = np.zeros((_LAG, n_bins), np.float32)  # of the last steps
+        self._rest = np.zeros(length // 2, np.float32)  # centres the window of step 0 on sample 0
+        self._spectra: Float32 = np.zeros((_LAG, n_bins), np.float32)  # spectra of the last steps
         self._rises: list[Float32] = []
         self._levels: list[Float32] = []
 
     def listen(self, blocks: Iterable[Float32]) -> Iterator[Float32]:
-        """Pass blocks [shape=(n,)] on, and measure them."""
+        """Measure blocks [shape=(n,)] and pass them on."""
         for block in blocks:
             self._measure(block)
             yield block
         self._measure(np.zeros(len(self._window) // 2, np.float32))
 
     def envelope(self) -> SoundEnvelope:
-        """Return the envelope of what has passed by."""
-        # A sound is seen before its onset is in the middle of the window: by about half of the lag, so that a
-        # rise from one step to another is the onset of the other.
+        """Return the envelope of all blocks so far."""
+        # A window sees a sound about half a lag before the onset reaches its middle. A rise from one step to a
+        # later one is therefore dated at the later one.
         rise, level = (np.concatenate([np.zeros(0, np.float32), *v]) for v in (self._rises, self._levels))
         return SoundEnvelope(rise * _share_kept(level), level, self._step_sec)
 
@@ -77,7 +77,7 @@ class EnvelopeMeter:
         spectra = np.abs(np.fft.rfft(windows * self._window)[:, : self._spectra.shape[1]])
         spectra = np.concatenate((self._spectra, spectra.astype(np.float32) ** _COMPRESSION))
         self._spectra = spectra[-_LAG:]
-        # A partial that moves to the next bin, as in a vibrato, is no onset.
+        # A partial that moves to the next bin, as in a vibrato, is not an onset.
         old = maximum_filter1d(spectra, 3, axis=1)[:-_LAG]
         rise = np.maximum(spectra[_LAG:] - old, 0.0).sum(axis=1, dtype=np.float32)
         fall = np.maximum(spectra[:-_LAG] - spectra[_LAG:], 0.0).sum(axis=1, dtype=np.float32)

@@ -1,8 +1,8 @@
-"""A recording that has been read once: mono samples at the model's rate, at a usual level, to be read again.
+"""A recording that has been read once: mono samples at the model's sampling rate and at a usual level.
 
-How long and how loud a recording is, and whether it can be used at all, is known only at its end. So it is read,
-checked and resampled first, and its samples are kept aside: in memory while they are few, in a temporary file
-beyond that. Encoding starts from there.
+The length and the level of a recording, and whether it is usable at all, are known only at its end. So it is
+read, checked and resampled first, and its samples are set aside: in memory if they are few, otherwise in a
+temporary file. Encoding reads them from there.
 """
 
 from __future__ import annotations
@@ -23,25 +23,25 @@ from fusili_mir.progress import progress_bar
 __all__ = ["HeardRecording"]
 
 _BLOCK_SAMPLES = 2**18
-_IN_MEMORY_BYTES = 2**26  # 17 minutes at 16 kHz; longer recordings lie in a temporary file
+_IN_MEMORY_BYTES = 2**26  # 17 minutes at 16 kHz; longer recordings go to a temporary file
 
 
 class HeardRecording:
-    """A recording, read once; use it as a context, which removes the temporary file at its end.
+    """A recording, read once; a context manager that removes the temporary file on exit.
 
     Parameters
     ----------
     recording : str, Path or Recording
         A file, or `AudioSamples`.
     sample_rate_hz : int
-        Sampling rate that it is brought to.
+        Sampling rate to which it is resampled.
     progress : bool
-        Whether to show a bar on a terminal.
+        Whether to show a progress bar on a terminal.
 
     Attributes
     ----------
     gain : float
-        The factor that its samples have been multiplied by; 1 unless it is quiet.
+        Factor by which its samples have been multiplied; 1 unless the recording is quiet.
     """
 
     def __init__(
@@ -60,7 +60,7 @@ class HeardRecording:
             self._file.close()
             if isinstance(error, OSError) and not isinstance(error, InputError):
                 raise InputError(
-                    f"{recording.name}: its samples cannot be kept aside in {tempfile.gettempdir()} "
+                    f"{recording.name}: its samples cannot be stored in {tempfile.gettempdir()} "
                     f"({error.strerror}); free some space there, or set TMPDIR to another folder"
                 ) from error
             raise
@@ -71,11 +71,11 @@ class HeardRecording:
 
     @property
     def duration_sec(self) -> float:
-        """How long it is."""
+        """Length of the recording."""
         return self._n_samples / self.sample_rate_hz
 
     def blocks(self, progress: bool = False) -> Iterator[Float32]:
-        """Read its samples from start to end, in blocks [shape=(n,)]; with a bar on a terminal if asked for."""
+        """Yield its samples in order, in blocks [shape=(n,)]; with a progress bar on a terminal if asked."""
         self._file.seek(0)
         n_bytes = _BLOCK_SAMPLES * np.dtype(np.float32).itemsize
         starts = range(0, self._n_samples, _BLOCK_SAMPLES)

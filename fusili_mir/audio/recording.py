@@ -1,6 +1,6 @@
 """Recordings: files and arrays, read block by block, mixed down and resampled.
 
-Nothing here holds a whole recording: a two-hour file takes the memory of a block.
+Nothing here holds a whole recording: a two-hour file needs only the memory of one block.
 """
 
 from __future__ import annotations
@@ -28,26 +28,26 @@ _MIN_RATE_HZ, _MAX_RATE_HZ = 2_000, 800_000
 
 
 class Recording(Protocol):
-    """Something that gives blocks of sound."""
+    """Anything that yields blocks of samples."""
 
     @property
     def name(self) -> str:
-        """What messages call it."""
+        """Name used in messages."""
         ...
 
     @property
     def sample_rate_hz(self) -> int:
-        """Of its blocks."""
+        """Sampling rate of its blocks."""
         ...
 
     def blocks(self, progress: bool = False) -> Iterator[Float32]:
-        """Read blocks [shape=(n, channels)], full scale is 1; with a bar on a terminal if asked for."""
+        """Yield blocks [shape=(n, channels)] with full scale 1; with a progress bar on a terminal if asked."""
         ...
 
 
 @dataclass(frozen=True)
 class AudioFile:
-    """A file of any kind that libsndfile reads: WAV, FLAC, MP3, OGG, AIFF, ..."""
+    """A file in any format that libsndfile reads: WAV, FLAC, MP3, OGG, AIFF, ..."""
 
     filename: Path
 
@@ -58,15 +58,15 @@ class AudioFile:
 
     @property
     def sample_rate_hz(self) -> int:
-        """Of the file."""
+        """Sampling rate of the file."""
         with _open(self.filename) as sound:
             return int(sound.samplerate)
 
     def blocks(self, progress: bool = False) -> Iterator[Float32]:
-        """Read the file from its start to its end."""
+        """Read the file from start to end."""
         with _open(self.filename) as sound:
             n_block = max(1, _BLOCK_VALUES // sound.channels)
-            # What the header says is only good for the bar: damaged files and some MP3s are shorter or longer.
+            # The length in the header serves only the bar: damaged files and some MP3s are shorter or longer.
             for _ in progress_bar(range(0, sound.frames, n_block), "listening", shown=progress):
                 block = _read(self.filename, sound, n_block)
                 if not len(block):
@@ -86,7 +86,13 @@ class AudioSamples:
         Floats with full scale 1, or integers with the full scale of their type.
     sample_rate_hz : int
     name : str
-        What messages call it.
+        Name used in messages.
+
+    Examples
+    --------
+    >>> recording = AudioSamples(np.array([0, 16384, -32768], np.int16), sample_rate_hz=16_000)
+    >>> next(recording.blocks()).tolist()  # one channel, full scale 1
+    [[0.0], [0.5], [-1.0]]
     """
 
     samples: npt.NDArray[Any]
@@ -107,7 +113,7 @@ class AudioSamples:
             )
 
     def blocks(self, progress: bool = False) -> Iterator[Float32]:
-        """Give the samples, a block at a time."""
+        """Yield the samples, one block at a time."""
         samples = self.samples if self.samples.ndim == 2 else self.samples[:, None]
         n_block = max(1, _BLOCK_VALUES // samples.shape[1])
         for start in progress_bar(range(0, len(samples), n_block), "listening", shown=progress):
@@ -115,7 +121,7 @@ class AudioSamples:
 
 
 def as_recording(recording: str | Path | Recording) -> Recording:
-    """Take a file name for the file it names."""
+    """Turn a file name into an `AudioFile`; return a recording unchanged."""
     return AudioFile(Path(recording)) if isinstance(recording, str | Path) else recording
 
 
@@ -125,7 +131,7 @@ def read_recording(
     progress: bool = False,
     level: LevelMeter | None = None,
 ) -> Iterator[Float32]:
-    """Read a recording as mono blocks at a sample rate.
+    """Read a recording as mono blocks at a given sampling rate.
 
     Parameters
     ----------
@@ -134,26 +140,26 @@ def read_recording(
     sample_rate_hz : int
         Sampling rate of the blocks.
     progress : bool
-        Whether to show a bar on a terminal.
+        Whether to show a progress bar on a terminal.
     level : LevelMeter, optional
-        Measures the recording on the way, at its own rate.
+        Meter that measures the recording on the way, at the recording's own sampling rate.
 
     Yields
     ------
     np.ndarray [shape=(n,)], float32
-        The mean of the channels. Put together, the blocks are the same whatever their sizes. What is wrong with
-        the recording as a whole, such as silence, is known, and raised, at its end.
+        Mean of the channels. Concatenated, the blocks do not depend on their sizes. Faults of the recording as a
+        whole, such as silence, are known, and raised, only at its end.
     """
     recording = as_recording(recording)
     rate_hz = recording.sample_rate_hz
     if not _MIN_RATE_HZ <= rate_hz <= _MAX_RATE_HZ:
         raise InputError(
-            f"{recording.name}: a sample rate of {rate_hz} Hz, expected {_MIN_RATE_HZ} to {_MAX_RATE_HZ}"
+            f"{recording.name}: a sampling rate of {rate_hz} Hz, expected {_MIN_RATE_HZ} to {_MAX_RATE_HZ}"
         )
     checks = RecordingChecks(recording.name, rate_hz)
     resampler = None if rate_hz == sample_rate_hz else soxr.ResampleStream(rate_hz, sample_rate_hz, 1)
     for block in recording.blocks(progress):
-        with np.errstate(invalid="ignore"):  # infinities of both signs, which the checks name
+        with np.errstate(invalid="ignore"):  # infinities of both signs, which the checks report
             mix = block.mean(axis=1, dtype=np.float32)
         checks.see(block, mix)
         if level is not None:
@@ -169,10 +175,10 @@ def read_recording(
 
 
 class _ForwardFile(soundfile.SoundFile):  # type: ignore[misc]  # soundfile has no types
-    """A file read from start to end only.
+    """A file that is only read from start to end.
 
     soundfile seeks after every read of a seekable file, and libsndfile cannot seek exactly in MP3: each block
-    would begin with a crack.
+    would begin with a click.
     """
 
     def seekable(self) -> bool:
@@ -188,10 +194,10 @@ def _open(filename: Path) -> _ForwardFile:
     try:
         return _ForwardFile(filename)
     except (soundfile.LibsndfileError, TypeError, OSError) as error:
-        # a file without a header, such as .raw, is a TypeError: its rate would have to be given
+        # a file without a header, such as .raw, is a TypeError: its sampling rate would have to be given
         raise InputError(
             f"{filename}: not a sound file that can be read; expected WAV, FLAC, MP3, OGG, AIFF or another "
-            "format of libsndfile"
+            "format that libsndfile reads"
         ) from error
 
 
@@ -201,13 +207,13 @@ def _read(filename: Path, sound: _ForwardFile, n_block: int) -> Float32:
     except (soundfile.LibsndfileError, OSError) as error:
         second = sound.tell() / sound.samplerate
         raise InputError(
-            f"{filename}: damaged after {second:.1f} s ({error}); expected a whole file"
+            f"{filename}: damaged after {second:.1f} s ({error}); expected a complete file"
         ) from error
     return block
 
 
 def _as_float(samples: npt.NDArray[Any]) -> Float32:
-    """Return samples with full scale 1."""
+    """Convert samples to floats with full scale 1."""
     if samples.dtype.kind == "f":
         return samples.astype(np.float32)
     limits = np.iinfo(samples.dtype)

@@ -1,4 +1,4 @@
-"""What can be wrong with a recording, found while it streams past."""
+"""Checks of a recording while it streams past."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ __all__ = ["RecordingChecks", "RecordingWarning"]
 
 _MIN_SEC = 0.1
 _MAX_HOURS = 24
-_MAX_SAMPLE = 16.0  # float recordings may exceed full scale a little; integers stored as floats do by far
-_SILENCE = 1e-4  # from the lowest to the highest sample: -86 dB of full scale
+_MAX_SAMPLE = 16.0  # floats may exceed full scale a little; integers stored as floats exceed it by far
+_SILENCE = 1e-4  # from the lowest to the highest sample: -86 dB relative to full scale
 _FULL_SCALE = 0.999
 _MAX_CLIPPED_SHARE = 1e-3
 
 
 class RecordingWarning(UserWarning):
-    """A recording that can be worked with, but may give worse results."""
+    """A recording that is usable but may give poorer results."""
 
 
 class RecordingChecks:
-    """Looks at every block of a recording and, in the end, at the whole.
+    """Checks every block of a recording and, at the end, the whole.
 
     Parameters
     ----------
     name : str
-        For messages.
+        Name of the recording, for messages.
     sample_rate_hz : int
     """
 
@@ -39,8 +39,8 @@ class RecordingChecks:
         self._n_samples = 0
         self._n_values = 0  # samples of all channels
         self._n_clipped = 0
-        self._lowest, self._highest = np.inf, -np.inf  # of the mix
-        self._peak = 0.0  # of any channel
+        self._lowest, self._highest = np.inf, -np.inf  # samples of the mix
+        self._peak = 0.0  # largest magnitude in any channel
 
     def see(self, block: Float32, mix: Float32) -> None:
         """Check a block [shape=(n, channels)] and its mix [shape=(n,)]."""
@@ -67,13 +67,13 @@ class RecordingChecks:
             max(self._highest, float(mix.max())),
         )
         if self._n_samples > _MAX_HOURS * 3600 * self._sample_rate_hz:
-            raise InputError(f"{self._name}: longer than {_MAX_HOURS} h; cut it into recordings of pieces")
+            raise InputError(f"{self._name}: longer than {_MAX_HOURS} h; cut it into single pieces")
 
     def finish(self) -> None:
-        """Check the whole; a clipped recording is a `RecordingWarning`."""
+        """Check the recording as a whole; warn with a `RecordingWarning` if it is clipped."""
         duration_sec = self._n_samples / self._sample_rate_hz
         if self._n_samples == 0:
-            raise InputError(f"{self._name}: there is no sound in it (0 samples)")
+            raise InputError(f"{self._name}: it contains no sound (0 samples)")
         if duration_sec < _MIN_SEC:
             raise InputError(
                 f"{self._name}: {self._n_samples} samples, {1000 * duration_sec:.2g} ms; "

@@ -1,4 +1,4 @@
-"""The level of a recording: models are sensitive to it, so quiet recordings are raised to a usual level."""
+"""The level of a recording: models are sensitive to it, so quiet recordings are amplified to a usual level."""
 
 from __future__ import annotations
 
@@ -11,16 +11,23 @@ __all__ = ["LevelMeter"]
 _PIECE_SEC = 0.4
 _LOUD_QUANTILE = 0.95
 _LEAST_DB, _USUAL_DB = -34.0, -22.0  # relative to full scale, in the loud parts
-_MOST_GAIN_DB = 60.0  # anything that is still quieter is noise
+_MOST_GAIN_DB = 60.0  # anything still quieter is noise
 
 
 class LevelMeter:
-    """Measures the level of a recording that passes by, block by block.
+    """Measures the level of a recording that streams past, block by block.
 
     Parameters
     ----------
     sample_rate_hz : int
         Sampling rate of the blocks.
+
+    Examples
+    --------
+    >>> meter = LevelMeter(sample_rate_hz=16_000)
+    >>> meter.see(np.full(16_000, 0.001, np.float32))
+    >>> round(meter.loud_db), round(20 * np.log10(meter.gain))  # it is amplified to -22 dB
+    (-60, 38)
     """
 
     def __init__(self, sample_rate_hz: int) -> None:
@@ -48,7 +55,7 @@ class LevelMeter:
 
     @property
     def gain(self) -> float:
-        """The factor that brings the samples to a usual level; 1 unless they are quiet."""
+        """Factor that brings the samples to a usual level; 1 unless they are quiet."""
         level_db = self.loud_db
         if not np.isfinite(level_db) or level_db >= _LEAST_DB:
             return 1.0

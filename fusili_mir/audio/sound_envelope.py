@@ -1,8 +1,8 @@
 """The envelope of a recording: how loud it is, and how much begins to sound, at each moment.
 
-Embeddings tell what sounds; when it begins they tell to a frame, and of a repeated chord not at all. The rise of
-the spectrum tells it to some milliseconds. Both are measured in steps of 10 ms, and against what is usual around
-them, so that neither the level of a recording nor its noise matter.
+Embeddings show what sounds, but when it begins only to within a frame and, for a repeated chord, not at all. The
+rise of the spectrum shows it to within a few milliseconds. Loudness and rise are measured in steps of 10 ms and
+compared with what is usual nearby, so neither the level of a recording nor its noise matters.
 """
 
 from __future__ import annotations
@@ -21,23 +21,23 @@ __all__ = ["STEP_SEC", "FrameSound", "SoundEnvelope"]
 STEP_SEC = 0.010
 """Time from one step of an envelope to the next."""
 
-_AROUND_SEC = 10.0  # what is usual is found in stretches of so long
+_AROUND_SEC = 10.0  # length of the stretches over which the usual rise is measured
 _MOST_NATS = np.float32(2.0)
-_LEAST_USUAL = 0.01  # of the strongest rise: less is the silence between clean sounds
-_LEAST_SHARE = 0.1  # of what is usual in the whole recording, in its silent stretches
-_LEAST_STRONG = 0.01  # of the strongest rise, that of strong onsets
+_LEAST_USUAL = 0.01  # of strong onsets: a usual rise below it is the silence between clean sounds
+_LEAST_SHARE = 0.1  # of the value for the whole recording: the least in silent stretches
+_LEAST_STRONG = 0.01  # of the strongest rise: the least rise of strong onsets
 _TINY = np.finfo(np.float32).tiny
-_SILENT_SHARE = 0.01  # of the loud parts: 40 dB below them
+_SILENT_SHARE = 0.01  # of the level of the loud parts: 40 dB below it
 
 
 @dataclass(frozen=True)
 class FrameSound:
-    """What the envelope tells about the M frames of a recording.
+    """What the envelope says about the M frames of a recording.
 
     Attributes
     ----------
     onset : np.ndarray [shape=(M,)], float32
-        How much more likely than not something began since the middle of the frame before, in nats.
+        Log-odds that something began since the middle of the previous frame, in nats.
     is_silent : np.ndarray of bool [shape=(M,)]
     """
 
@@ -46,12 +46,12 @@ class FrameSound:
 
     @classmethod
     def unknown(cls, n_frames: int) -> FrameSound:
-        """Tell nothing."""
+        """Return what is known about frames without an envelope: nothing."""
         return cls(np.zeros(n_frames, np.float32), np.zeros(n_frames, np.bool_))
 
     @property
     def sounding(self) -> Int64:
-        """The frames in which there is sound; all of them, if there is none in any."""
+        """Indices of the frames that are not silent; of all frames if every one is."""
         return np.arange(len(self.is_silent)) if self.is_silent.all() else np.flatnonzero(~self.is_silent)
 
 
@@ -62,9 +62,9 @@ class SoundEnvelope:
     Attributes
     ----------
     rise : np.ndarray [shape=(n,)], float32
-        By how much the spectrum rises, at least 0.
+        Rise of the spectrum, at least 0.
     level : np.ndarray [shape=(n,)], float32
-        Root mean square.
+        Root mean square of the samples.
     step_sec : float
     """
 
@@ -74,9 +74,9 @@ class SoundEnvelope:
 
     @cached_property
     def nats(self) -> Float32:
-        """How much more likely than not something begins at each step [shape=(n,)], within [-2, 2].
+        """Log-odds that something begins at each step [shape=(n,)], within [-2, 2].
 
-        0 is half-way, by ratio, between the usual rise and that of the strongest onsets around; in steady noise
+        0 stands for the geometric mean of the usual rise and that of the strongest onsets nearby; in steady noise
         all steps are near 0.
         """
         if not self.rise.any():
@@ -91,7 +91,7 @@ class SoundEnvelope:
         return np.asarray(np.clip(ratio, -_MOST_NATS, _MOST_NATS), dtype=np.float32)
 
     def of_frames(self, grid: FrameGrid) -> FrameSound:
-        """Return what is known about frames; after the end of the recording there is silence."""
+        """Return what is known about frames; those after the end of the recording are silent."""
         centres_sec = grid.start_sec + (np.arange(-1, len(grid)) + 0.5) * grid.frame_sec
         edges = np.clip(np.floor(centres_sec / self.step_sec).astype(np.int64) + 1, 0, len(self.rise))
         holds_steps = np.diff(edges) > 0
@@ -105,20 +105,27 @@ class SoundEnvelope:
         )
 
     def nearest_onset(self, seconds: Float64, reach_sec: float) -> Float64:
-        """Move moments to the onset next to them.
+        """Move moments to onsets nearby.
 
         Parameters
         ----------
         seconds : np.ndarray [shape=(n,)]
-            Finite.
+            The moments, all finite.
         reach_sec : float
-            How far away an onset may be.
+            Largest distance to an onset.
 
         Returns
         -------
         np.ndarray [shape=(n,)]
-            Between steps; a moment without an onset near stays where it is. Of several onsets the strongest
-            counts, near ones more than far ones.
+            Onsets are located more finely than steps; a moment without an onset nearby stays where it is. Of
+            several onsets the strongest counts, with weights that decrease with the distance.
+
+        Examples
+        --------
+        >>> rise = np.zeros(100, np.float32)
+        >>> rise[40] = 1.0  # an onset at 0.4 s
+        >>> SoundEnvelope(rise, level=rise).nearest_onset(np.array([0.43, 0.7]), reach_sec=0.07).tolist()
+        [0.4, 0.7]
         """
         last = len(self.rise) - 1
         if last < 2:
@@ -143,7 +150,7 @@ class SoundEnvelope:
 
 
 def _halfway(rise: Float32) -> float:
-    """Return the middle, by ratio, between the usual rise and the strongest."""
+    """Return the geometric mean of the usual rise and the strongest."""
     usual, strong = np.quantile(rise, (0.5, 0.98))
-    strong = max(strong, _LEAST_STRONG * rise.max())  # of a few notes in silence the quantile tells nothing
+    strong = max(strong, _LEAST_STRONG * rise.max())  # with a few notes in silence the quantile means nothing
     return float(np.sqrt(max(usual, _LEAST_USUAL * strong) * strong))

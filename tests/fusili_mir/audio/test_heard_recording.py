@@ -45,7 +45,7 @@ def test_a_recording_is_read_once_and_heard_as_often_as_needed() -> None:
 
 
 @pytest.mark.parametrize("in_memory_bytes", [1, 2**26])
-def test_long_recordings_lie_in_a_file_and_are_the_same(monkeypatch, in_memory_bytes: int) -> None:
+def test_long_recordings_are_kept_in_a_file_unchanged(monkeypatch, in_memory_bytes: int) -> None:
     monkeypatch.setattr(heard_recording, "_IN_MEMORY_BYTES", in_memory_bytes)
     monkeypatch.setattr(heard_recording, "_BLOCK_SAMPLES", 1000)
     samples = noise(12_345)
@@ -53,7 +53,7 @@ def test_long_recordings_lie_in_a_file_and_are_the_same(monkeypatch, in_memory_b
         np.testing.assert_array_equal(np.concatenate(list(heard.blocks())), samples)
 
 
-def test_a_quiet_recording_is_raised_and_says_by_how_much() -> None:
+def test_a_quiet_recording_is_amplified_and_says_by_how_much() -> None:
     quiet = noise(RATE_HZ, amplitude=0.001)
     with HeardRecording(AudioSamples(quiet, RATE_HZ), RATE_HZ) as heard:
         loud = np.concatenate(list(heard.blocks()))
@@ -62,12 +62,12 @@ def test_a_quiet_recording_is_raised_and_says_by_how_much() -> None:
     assert 20 * np.log10(np.sqrt(np.mean(np.square(loud)))) == pytest.approx(-22, abs=0.2)
 
 
-def test_what_is_wrong_with_a_recording_is_said_before_anything_is_encoded() -> None:
+def test_an_unusable_recording_is_refused_before_anything_is_encoded() -> None:
     with pytest.raises(InputError, match="silent from start to end"):
         HeardRecording(AudioSamples(np.zeros(RATE_HZ, np.float32), RATE_HZ), RATE_HZ)
 
 
-def test_a_full_disk_is_one_line_that_says_where(monkeypatch) -> None:
+def test_a_full_disk_raises_one_line_that_says_where(monkeypatch) -> None:
     class FullDisk:
         def write(self, data: bytes) -> None:
             raise OSError(errno.ENOSPC, "No space left on device")

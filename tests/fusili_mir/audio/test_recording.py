@@ -36,7 +36,7 @@ def noise(n_samples: int, n_channels: int = 1, seed: int = 0) -> np.ndarray:
     st.sampled_from([16_000, 48_000]),
     st.integers(100, 50_000),
 )
-def test_blocks_of_any_size_give_the_samples_of_one_piece(
+def test_blocks_of_any_size_add_up_to_the_recording_read_at_once(
     n_samples: int, n_channels: int, from_hz: int, to_hz: int, n_block: int
 ) -> None:
     samples = noise(max(n_samples, from_hz // 10), n_channels)
@@ -73,7 +73,7 @@ def test_files_of_many_kinds_are_read_in_blocks(
 
 
 @pytest.mark.parametrize("name", ["a.flac", "a.ogg", "a.mp3"])
-def test_a_file_in_blocks_is_the_file_in_one_piece(tmp_path: Path, monkeypatch, name: str) -> None:
+def test_a_file_read_in_blocks_equals_the_file_read_at_once(tmp_path: Path, monkeypatch, name: str) -> None:
     soundfile.write(tmp_path / name, noise(50_000, 2), 44_100)
     whole = read(tmp_path / name)
     monkeypatch.setattr(recording_module, "_BLOCK_VALUES", 5_001)
@@ -126,12 +126,12 @@ WITH_INFINITIES[8_000] = [np.inf, -np.inf]
         ("constant.wav", wav(np.full(16_000, 0.5)), "it is silent from start to end"),
         ("faint.wav", wav(1e-5 * noise(16_000)), "it is silent from start to end"),
         ("opposite.wav", wav(noise(16_000) * [1, -1]), "its channels cancel each other out"),
-        ("nothing.wav", wav(np.zeros(0)), "there is no sound in it (0 samples)"),
+        ("nothing.wav", wav(np.zeros(0)), "it contains no sound (0 samples)"),
         ("short.wav", wav(noise(3)), "3 samples, 0.19 ms; expected at least 100 ms"),
         ("nan.wav", wav(WITH_NAN), "not a number at 0.250 s"),
         ("infinite.wav", wav(WITH_INFINITIES), "not a number at 0.500 s"),
         ("integers.wav", wav(30_000 * noise(16_000)), "samples reach 14999.9, expected -1 to 1"),
-        ("slow.wav", wav(noise(16_000), 100), "a sample rate of 100 Hz"),
+        ("slow.wav", wav(noise(16_000), 100), "a sampling rate of 100 Hz"),
         ("empty.wav", content(b""), "the file is empty"),
         ("text.wav", content(b"hello, this is text"), "not a sound file"),
         ("text.mp3", content(b"hello, this is text"), "not a sound file"),
@@ -142,7 +142,9 @@ WITH_INFINITIES[8_000] = [np.inf, -np.inf]
         ("none.wav", lambda path: None, "not found; expected a sound file"),
     ],
 )
-def test_a_recording_that_cannot_be_used_is_one_line(tmp_path: Path, name: str, write, message: str) -> None:
+def test_an_unusable_recording_raises_a_one_line_error(
+    tmp_path: Path, name: str, write, message: str
+) -> None:
     write(tmp_path / name)
     with pytest.raises(InputError) as error:
         read(tmp_path / name)
@@ -151,7 +153,7 @@ def test_a_recording_that_cannot_be_used_is_one_line(tmp_path: Path, name: str, 
     assert "\n" not in str(error.value)
 
 
-def test_a_header_that_promises_more_than_the_file_holds_is_no_matter(tmp_path: Path) -> None:
+def test_a_header_that_promises_more_than_the_file_holds_does_no_harm(tmp_path: Path) -> None:
     soundfile.write(tmp_path / "a.wav", noise(20_000), 16_000, "PCM_16")
     data = bytearray((tmp_path / "a.wav").read_bytes())
     place = data.index(b"data") + 4
@@ -160,7 +162,7 @@ def test_a_header_that_promises_more_than_the_file_holds_is_no_matter(tmp_path: 
     assert len(read(tmp_path / "a.wav")) == 20_000
 
 
-def test_a_clipped_recording_is_a_warning_and_a_loud_one_is_not() -> None:
+def test_a_clipped_recording_warns_and_a_loud_one_does_not() -> None:
     sine = np.sin(2 * np.pi * 100 * np.arange(16_000) / 16_000)
     with pytest.warns(RecordingWarning, match=r"the recording: \d+ % of the samples are clipped"):
         read(AudioSamples(np.clip(3 * sine, -1, 1), 16_000))
@@ -195,7 +197,7 @@ def test_a_recording_that_never_ends_is_refused(monkeypatch) -> None:
         (np.array(["a"]), "samples of type <U1"),
     ],
 )
-def test_arrays_that_are_no_sound_are_refused(samples: np.ndarray, message: str) -> None:
+def test_arrays_that_are_not_sound_are_refused(samples: np.ndarray, message: str) -> None:
     with pytest.raises(InputError, match=message):
         AudioSamples(samples, 16_000)
 
@@ -211,7 +213,7 @@ print(len(encoded.frames), status.split("VmHWM:")[1].split()[0])
 
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="peak memory is read from /proc")
-def test_half_an_hour_takes_hardly_more_memory_than_five_minutes(tmp_path: Path) -> None:
+def test_half_an_hour_needs_hardly_more_memory_than_five_minutes(tmp_path: Path) -> None:
     write_pitch_bundle(tmp_path / "bundle")
     minute = noise(60 * 8_000)
     peaks_mb = {}

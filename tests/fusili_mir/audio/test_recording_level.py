@@ -42,22 +42,22 @@ def test_silence_around_the_music_does_not_count() -> None:
 
 
 @pytest.mark.parametrize("amplitude", [1.0, 0.1, 0.03])
-def test_recordings_of_usual_levels_stay_as_they_are(amplitude: float) -> None:
+def test_recordings_at_usual_levels_stay_as_they_are(amplitude: float) -> None:
     assert level_gain(tone(amplitude)) == 1.0
 
 
 @given(amplitude=st.floats(2e-4, 0.02))
-def test_quiet_recordings_are_raised_to_one_level(amplitude: float) -> None:
+def test_quiet_recordings_are_amplified_to_one_level(amplitude: float) -> None:
     gain = level_gain(tone(amplitude, 1.0))
     assert loud_level_db(tone(gain * amplitude, 1.0)) == pytest.approx(-22.0, abs=0.05)
 
 
-def test_silence_is_not_raised() -> None:
+def test_silence_is_not_amplified() -> None:
     assert loud_level_db(tone(0.0)) == -np.inf
     assert level_gain(tone(0.0)) == 1.0
 
 
-def test_a_recording_shorter_than_a_piece_has_the_level_of_all_of_it() -> None:
+def test_the_level_of_a_very_short_recording_is_that_of_all_its_samples() -> None:
     assert level_gain(np.zeros(0, np.float32)) == 1.0
     assert loud_level_db(np.full(10, 0.5, np.float32)) == pytest.approx(-6.02, abs=0.01)
 

@@ -55,7 +55,7 @@ def noise(n_samples: int, level: float = 1.0) -> Float64:
 
 
 def around(values: Float32, second: float, reach: int = 3) -> Float32:
-    """The values within so many steps of a second."""
+    """The values within `reach` steps of a second."""
     step = round(second / 0.01)
     return values[max(0, step - reach) : step + reach + 1]
 
@@ -68,9 +68,9 @@ def drum(onset_sec: float, end_sec: float, rate_hz: int) -> Float64:
 
 @pytest.mark.parametrize("rate_hz", [16_000, 22_050, 48_000])
 @pytest.mark.parametrize("is_drum", [True, False])
-def test_a_sudden_sound_is_found_within_12_ms_and_always_as_early(is_drum: bool, rate_hz: int) -> None:
-    # A window of 60 ms sees it coming; what sets in slowly, as on a piano, is seen later.
-    moments_sec = np.array([-0.05, -0.03, 0.0, 0.03, 0.05])  # wherever it is looked for
+def test_a_sudden_sound_is_found_within_12_ms_and_always_equally_early(is_drum: bool, rate_hz: int) -> None:
+    # A window of 60 ms sees it early; a slow attack, as on a piano, is seen later.
+    moments_sec = np.array([-0.05, -0.03, 0.0, 0.03, 0.05])  # where the search starts
     errors_sec = []
     for onset_sec in (0.5, 0.503, 0.5061, 1.2345):
         samples = drum(onset_sec, 3.0, rate_hz) if is_drum else notes([onset_sec], 1.0, 3.0, rate_hz)
@@ -87,13 +87,13 @@ def test_a_sound_that_swells_within_a_tenth_of_a_second_is_found_while_it_swells
     assert 0.98 <= found_sec <= 1.1
 
 
-def test_a_moment_without_an_onset_near_stays_where_it_is() -> None:
+def test_a_moment_without_an_onset_nearby_stays_where_it_is() -> None:
     envelope = envelope_of(notes([0.5, 1.0, 1.5, 2.0], 0.48, 3.0))
     moments_sec = np.array([0.2, 0.75, 1.2, 1.75, 2.3, 2.8, -1.0, 99.0])
     assert envelope.nearest_onset(moments_sec, REACH_SEC).tolist() == moments_sec.tolist()
 
 
-def test_of_two_onsets_near_the_nearer_one_counts_if_they_are_equally_strong() -> None:
+def test_the_nearer_of_two_equally_strong_onsets_counts() -> None:
     rise = np.zeros(100, np.float32)
     rise[[40, 46]] = 1.0
     envelope = SoundEnvelope(rise, rise)
@@ -118,7 +118,7 @@ def test_moving_a_recording_by_whole_steps_moves_its_onsets() -> None:
     )
 
 
-def test_every_repetition_of_an_equal_note_is_an_onset() -> None:
+def test_every_repetition_of_a_note_is_an_onset() -> None:
     onsets_sec = 0.5 + 0.4 * np.arange(10)
     envelope = envelope_of(notes(onsets_sec.tolist(), 0.38, 5.0) + noise(5 * RATE_HZ, 1e-4))
     found_sec = envelope.nearest_onset(onsets_sec + 0.03, REACH_SEC)
@@ -145,13 +145,13 @@ def test_the_level_of_a_recording_does_not_matter(level: float) -> None:
     assert scaled.of_frames(grid).is_silent.tolist() == plain.of_frames(grid).is_silent.tolist()
 
 
-def test_steady_noise_is_as_likely_as_not_to_begin_anywhere() -> None:
+def test_in_steady_noise_an_onset_is_about_as_likely_as_not_everywhere() -> None:
     nats = envelope_of(noise(20 * RATE_HZ)).nats[5:-5]
     assert abs(float(np.median(nats))) < 0.5
     assert np.quantile(nats, 0.99) < 0.5
 
 
-def test_onsets_of_a_quiet_passage_count_as_those_of_a_loud_one() -> None:
+def test_onsets_of_a_quiet_passage_count_as_much_as_those_of_a_loud_one() -> None:
     onsets_sec = 0.5 + 0.5 * np.arange(58)  # half a minute
     loudness = np.where(np.arange(30 * RATE_HZ) < 15 * RATE_HZ, 1.0, 0.01)
     samples = loudness * (notes(onsets_sec.tolist(), 0.45, 30.0) + noise(30 * RATE_HZ, 1e-4))
@@ -187,7 +187,7 @@ def test_blocks_cut_anywhere_give_the_same_envelope(cuts: list[int], n_samples: 
 
 @pytest.mark.parametrize("rate_hz", [16_000, 22_050, 48_000])
 @pytest.mark.parametrize("n_samples", [0, 1, 100, 219, 220, 480, 959, 960, 961, 3000])
-def test_the_shortest_recordings_have_a_step_for_each_hundredth_of_a_second(
+def test_the_shortest_recordings_have_one_step_per_hundredth_of_a_second(
     n_samples: int, rate_hz: int
 ) -> None:
     envelope = envelope_of(np.full(n_samples, 0.1), rate_hz)
@@ -232,13 +232,13 @@ def test_frames_without_an_envelope_are_not_silent_and_begin_nothing() -> None:
     assert not sound.is_silent.any()
 
 
-def test_sounding_frames_are_those_that_are_not_silent_or_all_where_no_other_are_there() -> None:
+def test_sounding_frames_are_all_but_the_silent_ones_or_all_if_every_one_is_silent() -> None:
     onset = np.zeros(3, np.float32)
     assert FrameSound(onset, np.array([True, False, False])).sounding.tolist() == [1, 2]
     assert FrameSound(onset, np.array([True, True, True])).sounding.tolist() == [0, 1, 2]
 
 
-def test_where_a_note_is_cut_off_nothing_begins() -> None:
+def test_nothing_begins_where_a_note_is_cut_off() -> None:
     onsets_sec = 0.5 + 1.0 * np.arange(5)
     samples = notes(onsets_sec.tolist(), 0.5, 6.0) + noise(6 * RATE_HZ, 1e-4)
     rise = envelope_of(samples).rise
