@@ -1,7 +1,7 @@
 """Bundles: a trained model as a folder of `manifest.json`, `image.onnx` and `audio.onnx`.
 
 The format is described in `docs/bundle.md`. A bundle may come from anywhere: nothing outside its folder is
-opened, and a graph is used only when its checksum is the manifest's.
+opened, and a graph is used only if its checksum matches the manifest.
 """
 
 from __future__ import annotations
@@ -38,27 +38,27 @@ _DEFAULT_FOLDER = Path(__file__).parents[1] / "models" / "small"
 
 @dataclass(frozen=True)
 class Bundle:
-    """A bundle on disk: its folder, and its manifest, which has been checked."""
+    """A bundle on disk: its folder and its manifest, already checked."""
 
     folder: Path
     manifest: Manifest
 
     @property
     def image(self) -> ImageSpec:
-        """What the image graph takes and gives."""
+        """Specification of the image graph."""
         return self.manifest.image
 
     @property
     def audio(self) -> AudioSpec:
-        """What the audio graph takes and gives."""
+        """Specification of the audio graph."""
         return self.manifest.audio
 
     def spec(self, tower: Tower) -> ImageSpec | AudioSpec:
-        """Return what a graph takes and gives."""
+        """Return the specification of a graph."""
         return self.image if tower == "image" else self.audio
 
     def graph_path(self, tower: Tower) -> Path:
-        """Return where a graph lies, after a check that it does lie in the folder."""
+        """Return the path of a graph, after checking that it lies in the bundle's folder."""
         path = self.folder / self.spec(tower).graph
         if not path.is_file():
             raise InputError(f"{path}: the {tower} graph of the bundle is missing; copy the whole folder")
@@ -67,7 +67,7 @@ class Bundle:
         return path
 
     def read_graph(self, tower: Tower) -> bytes:
-        """Read a graph, which must be the one that the manifest describes and hold all its weights."""
+        """Read a graph, which must match its checksum in the manifest and contain all its weights."""
         path = self.graph_path(tower)
         try:
             graph = path.read_bytes()
@@ -78,7 +78,7 @@ class Bundle:
         if found != expected:
             raise InputError(
                 f"{path}: sha256 {found[:12]}..., expected {expected[:12]}... as in the manifest; "
-                "the file is damaged or of another bundle: copy the folder again"
+                "the file is damaged or belongs to another bundle: copy the folder again"
             )
         refuse_external_data(str(path), graph)
         return graph
@@ -90,12 +90,12 @@ def load_bundle(folder: str | Path) -> Bundle:
     Parameters
     ----------
     folder : str or Path
-        With `manifest.json` and two graphs.
+        Folder with `manifest.json` and two graphs.
 
     Returns
     -------
     Bundle
-        Its manifest is checked and the graphs are there; they are read, and checked, when they are used.
+        Its manifest has been checked and the graphs exist; they are read and checked when they are used.
     """
     folder = Path(folder)
     if not (folder / _MANIFEST).is_file():
@@ -126,7 +126,7 @@ def default_bundle() -> Bundle:
 def save_bundle(
     out: str | Path, manifest: Manifest, image_graph: bytes, audio_graph: bytes, force: bool = False
 ) -> None:
-    """Write a bundle; it stands under its name only when it is complete.
+    """Write a bundle; it appears under its name only when it is complete.
 
     Parameters
     ----------
@@ -135,7 +135,7 @@ def save_bundle(
     manifest : Manifest
         Its checksums are replaced by those of the graphs.
     image_graph, audio_graph : bytes
-        ONNX files that hold all their weights.
+        Contents of ONNX files that contain all their weights.
     force : bool
         Whether files in the folder may be replaced.
     """

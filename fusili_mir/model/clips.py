@@ -1,8 +1,8 @@
 """Clips: the pieces of a recording that go through the audio encoder at once.
 
-Neighbouring clips overlap. A frame near the cut has not seen all that it looks at, so that each clip gives only
-the frames that have their whole context in it (or the start or end of the recording): put together, the frames
-are those of one long pass.
+Neighbouring clips overlap. A frame near a cut lacks part of its context, so each clip contributes only the frames
+whose whole context lies in it (or reaches the start or end of the recording). Together they are the frames of one
+long pass.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ _ANY_LENGTH_SEC = 20.0
 
 @dataclass(frozen=True)
 class ClipLayout:
-    """How a recording is cut.
+    """How a recording is cut into clips.
 
     Attributes
     ----------
     frame_samples : int
         Samples from one frame to the next.
     clip_frames : int
-        Length of a clip.
+        Length of a clip, in frames.
     context_frames : int
         Frames at each cut that are left to the neighbouring clip.
     pad_last : bool
-        Whether the last clip is as long as the others, with zeros at its end.
+        Whether the last clip is padded with zeros to the length of the others.
     """
 
     frame_samples: int
@@ -46,7 +46,7 @@ class ClipLayout:
         if self.frame_samples < 1 or self.context_frames < 0 or self.clip_frames <= 2 * self.context_frames:
             raise InputError(
                 f"clips of {self.clip_frames} frames with a context of {self.context_frames} on each side; "
-                "expected frames between the contexts"
+                "expected frames left between the contexts"
             )
 
     @classmethod
@@ -65,10 +65,10 @@ class Clip:
     Attributes
     ----------
     samples : np.ndarray [shape=(n,)], float32
-        A whole number of frames; zeros after the end of the recording.
+        Samples of a whole number of frames; zeros after the end of the recording.
     keep_from, keep_to : int
-        The frames of the clip that count, ``keep_from <= frame < keep_to``. Those of all clips, one after the
-        other, are the frames of the recording.
+        Range of the frames to keep, ``keep_from <= frame < keep_to``. Those of all clips, concatenated, are the
+        frames of the recording.
     """
 
     samples: Float32
@@ -77,18 +77,25 @@ class Clip:
 
 
 def cut_clips(blocks: Iterable[Float32], layout: ClipLayout) -> Iterator[Clip]:
-    """Cut a stream of sound into clips; no more than a clip and a block of it is held at any time.
+    """Cut a stream of samples into clips; at most one clip and one block are held at any time.
 
     Parameters
     ----------
     blocks : iterable of np.ndarray [shape=(n,)], float32
-        A recording, piece by piece.
+        Samples of a recording, block by block.
     layout : ClipLayout
 
     Yields
     ------
     Clip
-        The last frame of the recording is there even if it is not full.
+        The last frame of the recording is included even if it is incomplete.
+
+    Examples
+    --------
+    >>> layout = ClipLayout(frame_samples=2, clip_frames=4, context_frames=1, pad_last=False)
+    >>> clips = cut_clips([np.zeros(12, np.float32)], layout)  # six frames
+    >>> [(len(clip.samples), clip.keep_from, clip.keep_to) for clip in clips]
+    [(8, 0, 3), (8, 1, 4)]
     """
     clip_samples = layout.clip_frames * layout.frame_samples
     step_samples = clip_samples - 2 * layout.context_frames * layout.frame_samples
@@ -96,7 +103,7 @@ def cut_clips(blocks: Iterable[Float32], layout: ClipLayout) -> Iterator[Clip]:
     keep_from = 0
     for block in blocks:
         held = np.concatenate([held, block])
-        while len(held) > clip_samples:  # more is to come: this clip is not the last
+        while len(held) > clip_samples:  # more follows: this clip is not the last
             yield Clip(held[:clip_samples], keep_from, layout.clip_frames - layout.context_frames)
             held = held[step_samples:]
             keep_from = layout.context_frames

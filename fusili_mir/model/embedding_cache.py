@@ -1,7 +1,7 @@
-"""Embeddings of a score in a file, so that the next recording of it need not wait for them.
+"""Embeddings of a score in a file, so that they need not be computed again for its next recording.
 
-The file is a NumPy archive without pickled objects. It says by two checksums which bundle and which score it is
-for; for any other it is out of date and made anew.
+The file is a NumPy archive without pickled objects. Two checksums say which bundle and which score it was
+made from; for any other it is out of date and is replaced.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ __all__ = [
 ]
 
 CACHE_FORMAT = 1
-"""Version of the file; goes up when a reader of the old one would go wrong."""
+"""Version of the file format; raised whenever a reader of the old format would go wrong."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class EmbeddingKey:
 
 
 def embedding_key(pages: Pages, bundle: Bundle) -> EmbeddingKey:
-    """Say what the embeddings of a score depend on."""
+    """Return checksums of everything that the embeddings of a score depend on."""
     spec = json.dumps(asdict(bundle.image), sort_keys=True)
     score = hashlib.sha256()
     for boxes in (pages.systems, pages.staves):
@@ -68,12 +68,12 @@ def encode_pages_cached(
     ----------
     pages : Pages
     encoder : Encoder
-        Its image graph is opened only if it is needed.
+        Encoder whose image graph is opened only if it is needed.
     filename : str or Path
-        The file; made if it does not exist, made anew if it is for another score or bundle. A file of another
-        kind is left alone, and an error.
+        The cache file; created if it does not exist, replaced if it was made from another score or bundle. A
+        file of another kind is left alone and raises an error.
     progress : bool
-        Whether to show a bar on a terminal.
+        Whether to show a progress bar on a terminal.
 
     Returns
     -------
@@ -90,14 +90,14 @@ def encode_pages_cached(
 
 
 def save_encoded_score(encoded: EncodedScore, filename: str | Path, key: EmbeddingKey) -> None:
-    """Write embeddings; the file stands under its name only when it is complete.
+    """Write embeddings; the file appears under its name only when it is complete.
 
     Parameters
     ----------
     encoded : EncodedScore
     filename : str or Path
     key : EmbeddingKey
-        What they were made from.
+        Checksums of what they were made from.
     """
     filename = Path(filename)
     arrays = {
@@ -130,7 +130,7 @@ def load_encoded_score(filename: str | Path, key: EmbeddingKey) -> EncodedScore 
     ----------
     filename : str or Path
     key : EmbeddingKey
-        What they should have been made from.
+        Checksums of what they must have been made from.
 
     Returns
     -------
@@ -150,5 +150,5 @@ def load_encoded_score(filename: str | Path, key: EmbeddingKey) -> EncodedScore 
             )
     except (OSError, ValueError, KeyError, TypeError, EOFError, AttributeError, zipfile.BadZipFile) as error:
         raise InputError(
-            f"{filename}: not embeddings that fusili-mir wrote, or damaged; remove it or choose another name"
+            f"{filename}: not a file of embeddings by fusili-mir, or damaged; remove it or choose another name"
         ) from error

@@ -1,4 +1,4 @@
-"""Scores and recordings as the encoders see them: embeddings, and where or when each of them is."""
+"""Encoded scores and recordings: embeddings, and the place or the time of each."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class EncodedScore:
     axis : ScoreAxis
         The C columns.
     embeddings : np.ndarray [shape=(C, R, d)], float32
-        The R patches of each column from top to bottom, of length 1; 0 where `mask` is false.
+        Unit vectors of the R patches of each column from top to bottom; 0 where `mask` is false.
     mask : np.ndarray [shape=(C, R)], bool
         False for patches that show nothing of the system.
     segment_embeddings : np.ndarray [shape=(n_segments, d)], float32, optional
@@ -51,13 +51,13 @@ class EncodedAudio:
     Attributes
     ----------
     frames : np.ndarray [shape=(M, d)], float32
-        Of length 1.
+        Unit vectors of the frames.
     grid : FrameGrid
-        When they are.
+        Times of the frames.
     clip_embeddings : np.ndarray [shape=(n_clips, d)], float32, optional
         Global embeddings of the clips that the recording was cut into, in order.
     envelope : SoundEnvelope, optional
-        Of the same recording.
+        Envelope of the same recording.
     """
 
     frames: Float32
@@ -73,7 +73,7 @@ class EncodedAudio:
 
     @cached_property
     def sound(self) -> FrameSound:
-        """What the envelope tells about the frames; nothing without one."""
+        """What the envelope says about the frames; nothing without one."""
         if self.envelope is None:
             return FrameSound.unknown(len(self.grid))
         return self.envelope.of_frames(self.grid)

@@ -4,7 +4,7 @@
     score = encoder.encode_pages(open_pages("piece.musicxml"))
     audio = encoder.encode_recording("recording.wav")
 
-`encode_pages` and `encode_recording` are the same for a single use.
+The functions `encode_pages` and `encode_recording` do the same for a single use.
 """
 
 from __future__ import annotations
@@ -48,9 +48,9 @@ class Encoder:
     device : str
         See `fusili_mir.model.sessions.open_session`.
     n_threads : int, optional
-        CPU threads; by default as many as there are CPUs.
+        Number of CPU threads; by default one per CPU.
     batch_size : int
-        Segments or clips that go through a graph together, at most.
+        Largest number of segments or clips that go through a graph together.
     """
 
     def __init__(
@@ -83,7 +83,7 @@ class Encoder:
         ----------
         pages : Pages
         progress : bool
-            Whether to show a bar on a terminal.
+            Whether to show a progress bar on a terminal.
 
         Returns
         -------
@@ -118,7 +118,7 @@ class Encoder:
         recording : str, Path or Recording
             A file, or `fusili_mir.audio.recording.AudioSamples`.
         progress : bool
-            Whether to show a bar on a terminal.
+            Whether to show a progress bar on a terminal.
 
         Returns
         -------
@@ -154,10 +154,10 @@ class Encoder:
             if output.shape != expected:
                 raise FusiliError(
                     f"{spec.graph} gives {name} of shape {output.shape} for a batch of shape {batch.shape}, "
-                    f"expected {expected}: the graph and its manifest do not go together"
+                    f"expected {expected}: the graph does not match its manifest"
                 )
             if not np.isfinite(output).all():
-                raise FusiliError(f"{spec.graph} gives {name} that are not numbers; export the bundle again")
+                raise FusiliError(f"{spec.graph} gives {name} that are not finite; export the bundle again")
         return outputs
 
 
@@ -207,7 +207,7 @@ def _clip_batches(clips: Iterable[Clip], batch_size: int) -> Iterator[list[Clip]
 
 
 def _stack(images: list[Float32], width_px: int | None) -> Float32:
-    """Stack images [shape=(S, height, width)] of any S and width as (B, S, height, width), filled with paper."""
+    """Stack images [shape=(S, height, width)] of any S and width as (B, S, height, width), padded with paper."""
     n_strips = max(image.shape[0] for image in images)
     width_px = width_px or max(image.shape[2] for image in images)
     stacked = np.ones((len(images), n_strips, images[0].shape[1], width_px), np.float32)

@@ -1,8 +1,9 @@
-"""What an ONNX file refers to, found without the `onnx` package.
+"""Refusing ONNX files that refer to other files, without the `onnx` package.
 
-A graph may keep weights in other files, named by any path, which onnxruntime would open. Graphs of a bundle
-hold all their weights. An ONNX file is a protobuf message: fields of (number, wire type, value), of which those
-with wire type 2 are bytes, text or messages; only the way from the model down to its tensors is followed.
+A graph may keep weights in other files, under any path, and onnxruntime would open them. The graphs of a bundle
+must contain all their weights. An ONNX file is a protobuf message: a list of fields (number, wire type, value),
+where wire type 2 stands for bytes, text or a nested message. Only fields on the way from the model to its tensors
+are followed.
 """
 
 from __future__ import annotations
@@ -43,18 +44,18 @@ _MAX_DEPTH = 64
 class _Field:
     number: int
     wire_type: int
-    value: int  # of a varint
-    start: int  # of bytes
+    value: int  # value of a varint
+    start: int  # first byte of the value
     stop: int
 
 
 def refuse_external_data(name: str, graph: bytes) -> None:
-    """Raise an error if a graph keeps data in other files, or is no ONNX file at all.
+    """Raise an error if a graph keeps data in other files, or is not an ONNX file.
 
     Parameters
     ----------
     name : str
-        For the message.
+        Name of the file, for the message.
     graph : bytes
         Content of the file.
     """
@@ -62,13 +63,13 @@ def refuse_external_data(name: str, graph: bytes) -> None:
         if not any(
             item.number == _GRAPH and item.wire_type == _BYTES for item in _fields(graph, 0, len(graph))
         ):
-            raise ValueError("no graph in it")
+            raise ValueError("it contains no graph")
         external = _has_external_data(graph, "model", 0, len(graph), 0)
     except (ValueError, IndexError) as error:
         raise InputError(f"{name}: not an ONNX graph ({error}); export the bundle again") from error
     if external:
         raise InputError(
-            f"{name}: keeps weights in another file; expected a graph that holds all its weights"
+            f"{name}: keeps weights in another file; expected a graph that contains all its weights"
         )
 
 
@@ -111,14 +112,14 @@ def _fields(graph: bytes, start: int, stop: int) -> Iterator[_Field]:
 
 
 def _varint(graph: bytes, place: int, stop: int) -> tuple[int, int]:
-    """Return a number of 7 bits a byte, lowest first, and the place after it."""
+    """Return a number stored as 7 bits per byte, lowest first, and the place after it."""
     value = 0
     for shift in range(0, 70, 7):
         if place >= stop:
-            raise ValueError("cut off")
+            raise ValueError("truncated")
         byte = graph[place]
         value |= (byte & 0x7F) << shift
         place += 1
         if byte < 0x80:
             return value, place
-    raise ValueError(f"a number too long at byte {place}")
+    raise ValueError(f"an overlong number at byte {place}")

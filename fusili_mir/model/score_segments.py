@@ -1,8 +1,8 @@
-"""Cutting a whole score into segments, so that every place of every system is covered by exactly one column.
+"""Cutting a whole score into segments, such that exactly one column covers every place of every system.
 
-A system is a row of columns as wide as the encoder's patches. A segment shows as many of them as fit into it;
-where a system needs several, they overlap, and the columns of an overlap are shared out at its middle, where
-both have seen enough to the left and right.
+A system is a row of columns as wide as the encoder's patches. A segment shows as many columns as fit into it.
+Where a system needs several segments, they overlap, and each overlap is divided at its middle, where both show
+enough context to the left and right.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ if TYPE_CHECKING:  # partitura, which pages need, is slow to import
 
 __all__ = ["ScoreSegment", "cut_image", "segment_pages"]
 
-_MAX_COLUMNS = 1024  # of a segment of any width; a printed system has some 200
+_MAX_COLUMNS = 1024  # in a segment of any width; a printed system has about 200
 _MAX_OVERLAP_COLUMNS = 128
 _SQUARE_MARGIN_SPACES = 3.0
-_PRINTED_SYSTEM_SPACES = 120.0  # a system that is wider than a page is shown in parts
+_PRINTED_SYSTEM_SPACES = 120.0  # wider systems are shown in parts
 
 
 @dataclass(frozen=True)
@@ -38,15 +38,15 @@ class ScoreSegment:
     Attributes
     ----------
     segment : Segment
-        What it shows, a whole number of columns wide.
+        The segment, a whole number of columns wide.
     n_strips : int
-        Staves under each other in it; 1 for squares.
+        Number of staff strips, one below the other; 1 for squares.
     keep_from : int
-        The first of its columns that counts.
+        First of its columns that counts.
     columns : np.ndarray of `COLUMN_DTYPE` [shape=(n,)]
         Where the columns that count lie on the page.
     rows_shown : np.ndarray [shape=(rows,)], bool
-        Which rows of patches show anything of the system.
+        Rows of patches that show part of the system.
     """
 
     segment: Segment
@@ -58,7 +58,7 @@ class ScoreSegment:
 
 @dataclass(frozen=True)
 class _Window:
-    """The columns of a system that one segment shows, and those of them that it keeps."""
+    """The columns of a system that one segment shows, and which of them it keeps."""
 
     start: int
     stop: int
@@ -73,12 +73,12 @@ def segment_pages(pages: Pages, spec: ImageSpec) -> tuple[ScoreSegment, ...]:
     ----------
     pages : Pages
     spec : ImageSpec
-        Of the bundle.
+        Specification of the bundle's image graph.
 
     Returns
     -------
     tuple of ScoreSegment
-        In reading order; the columns that count, one after the other, are the score axis.
+        Segments in reading order; their columns that count, concatenated, are the score axis.
     """
     if not len(pages.systems):
         raise InputError(f"{pages.filename}: no systems on its pages; expected printed music")
@@ -124,7 +124,7 @@ def _strips(pages: Pages, system: np.void, spec: ImageSpec) -> Iterator[ScoreSeg
 
 
 def _squares(pages: Pages, system: np.void, spec: ImageSpec) -> Iterator[ScoreSegment]:
-    """Show a system, or parts of it, as it is printed, from the top left corner as in training."""
+    """Show a system, or parts of it, as printed, in the top left corner as in training."""
     if spec.width_px is None:
         raise InputError("squares need width_px")
     margin_spaces = _SQUARE_MARGIN_SPACES if spec.margin_spaces is None else spec.margin_spaces
@@ -150,7 +150,7 @@ def _squares(pages: Pages, system: np.void, spec: ImageSpec) -> Iterator[ScoreSe
 
 
 def _square_scale(system: np.void, spec: ImageSpec) -> float:
-    """Return pixels of the square for a pixel of the page, as far as widths go."""
+    """Return the pixels of the square per pixel of the page, as far as the width decides."""
     space_px = float(system["space_px"])
     if spec.space_px is not None:
         return spec.space_px / space_px
@@ -159,7 +159,7 @@ def _square_scale(system: np.void, spec: ImageSpec) -> float:
 
 
 def _windows(system: np.void, column_px: float, spec: ImageSpec) -> list[_Window]:
-    """Share out the columns of a system, each `column_px` wide on the page, among segments."""
+    """Divide the columns of a system, each `column_px` wide on the page, among segments."""
     n_columns = max(1, math.ceil((float(system["x1"]) - float(system["x0"])) / column_px - 1e-6))
     most = _MAX_COLUMNS if spec.width_px is None else spec.width_px // spec.patch_width_px
     overlap = min(most // 2, _MAX_OVERLAP_COLUMNS)

@@ -1,8 +1,8 @@
-"""Running graphs with onnxruntime, on the device that was asked for and no other.
+"""Running graphs with onnxruntime, on the requested device and no other.
 
-A device is the short name of an execution provider: "cpu", "cuda", "coreml", ... onnxruntime falls back to the
-CPU without an error when a provider is listed but does not work (a CUDA build on a machine without a GPU), so
-that every session is asked what it really runs on.
+A device is the short name of an execution provider: "cpu", "cuda", "coreml", ... If a provider is listed but does
+not work (a CUDA build on a machine without a GPU), onnxruntime silently falls back to the CPU. Every session is
+therefore asked which provider it really uses.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ __all__ = ["GraphSession", "available_devices", "default_threads", "onnxruntime_
 
 _SUFFIX = "ExecutionProvider"
 _REMOTE = {"Azure"}  # providers that send data elsewhere
-_FATAL, _ERROR, _WARNING = 4, 3, 2  # onnxruntime's log levels
+_FATAL, _ERROR, _WARNING = 4, 3, 2  # severities in onnxruntime's log
 
 
 @dataclass(frozen=True)
@@ -35,9 +35,9 @@ class GraphSession:
     ----------
     session : onnxruntime.InferenceSession
     device : str
-        What it runs on.
+        Device that it runs on.
     n_threads : int
-        On how many threads, when that is the CPU.
+        Number of threads, if the device is the CPU.
     """
 
     session: Any
@@ -50,15 +50,15 @@ class GraphSession:
         Parameters
         ----------
         name : str
-            Of the input.
+            Name of the input.
         batch : np.ndarray, float32
         outputs : list of str
-            Names of the outputs that are wanted.
+            Names of the requested outputs.
 
         Returns
         -------
         list of np.ndarray, float32
-            In the order asked for.
+            Outputs in the requested order.
         """
         try:
             arrays = self.session.run(outputs, {name: np.ascontiguousarray(batch, np.float32)})
@@ -75,7 +75,7 @@ def onnxruntime_version() -> str:
 
 
 def available_devices() -> tuple[str, ...]:
-    """Return what the installed onnxruntime was built for, the CPU last; whether it works shows on use."""
+    """Return the devices that the installed onnxruntime was built for, the CPU last; they may not work here."""
     providers = _onnxruntime().get_available_providers()
     names = [name.removesuffix(_SUFFIX) for name in providers]
     return tuple(
@@ -98,10 +98,10 @@ def open_session(graph: bytes, device: str = "auto", n_threads: int | None = Non
     graph : bytes
         Content of an ONNX file.
     device : str
-        "auto" for CUDA where it works and the CPU elsewhere; "cpu", "cuda" or another of `available_devices`
-        for that one or an error.
+        "auto" uses CUDA if it works, otherwise the CPU; "cpu", "cuda" or another of `available_devices` uses that
+        one or raises an error.
     n_threads : int, optional
-        CPU threads; by default as many as there are CPUs.
+        Number of CPU threads; by default one per CPU.
 
     Returns
     -------
@@ -111,7 +111,7 @@ def open_session(graph: bytes, device: str = "auto", n_threads: int | None = Non
     devices = available_devices()
     if device != "auto" and device not in devices:
         raise InputError(
-            f"device {device!r} is not in this onnxruntime, which has {', '.join(devices)}; "
+            f"device {device!r} is not supported by this onnxruntime, which has {', '.join(devices)}; "
             + (
                 "install fusili-mir[gpu] in place of [cpu]"
                 if device == "cuda"
@@ -128,14 +128,14 @@ def open_session(graph: bytes, device: str = "auto", n_threads: int | None = Non
         session = _create(graph, wanted, n_threads)
     if session is None:
         raise InputError(
-            f"device {wanted!r} is in this onnxruntime but does not work on this machine: "
+            f"device {wanted!r} is supported by this onnxruntime but does not work on this machine: "
             "a driver or library is missing; choose cpu or auto"
         )
     return GraphSession(session, wanted, n_threads)
 
 
 def _create(graph: bytes, device: str, n_threads: int) -> Any:
-    """Return a session that runs on the device, None if it would run elsewhere."""
+    """Return a session that runs on the device; None if it would run elsewhere."""
     runtime = _onnxruntime()
     provider = next(
         name for name in runtime.get_available_providers() if name.removesuffix(_SUFFIX).lower() == device
@@ -158,7 +158,7 @@ def _create(graph: bytes, device: str, n_threads: int) -> Any:
 
 @contextlib.contextmanager
 def _quiet(runtime: Any) -> Iterator[None]:
-    """Keep what onnxruntime prints about devices that do not work off the terminal."""
+    """Suppress what onnxruntime prints about devices that do not work."""
     runtime.set_default_logger_severity(_FATAL)
     try:
         with contextlib.redirect_stdout(io.StringIO()):

@@ -11,7 +11,7 @@ from fusili_mir.model import bundle as bundle_module
 from fusili_mir.model.bundle import default_bundle, load_bundle, save_bundle
 
 
-def test_a_saved_bundle_loads_and_gives_its_graphs_back(tmp_path: Path) -> None:
+def test_a_saved_bundle_loads_and_returns_its_graphs(tmp_path: Path) -> None:
     write_pitch_bundle(tmp_path / "pitch")
     assert sorted(file.name for file in (tmp_path / "pitch").iterdir()) == [
         "audio.onnx",
@@ -58,14 +58,14 @@ def test_a_path_out_of_the_folder_is_refused(tmp_path: Path) -> None:
         load_bundle(tmp_path / "pitch")
 
 
-def test_what_is_no_bundle_is_named(tmp_path: Path) -> None:
+def test_the_error_says_what_is_there_instead_of_a_bundle(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     for name, found in (("", "a folder without manifest.json"), ("file", "a file"), ("none", "not found")):
         with pytest.raises(InputError, match=f"{found}; expected a bundle"):
             load_bundle(tmp_path / name)
 
 
-def test_without_an_installed_model_the_way_out_is_named(tmp_path: Path, monkeypatch) -> None:
+def test_without_an_installed_model_the_error_says_what_to_do(tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setattr(bundle_module, "_DEFAULT_FOLDER", tmp_path / "small")
     with pytest.raises(InputError, match="pass --model BUNDLE"):
         default_bundle()
@@ -73,7 +73,7 @@ def test_without_an_installed_model_the_way_out_is_named(tmp_path: Path, monkeyp
     assert default_bundle().manifest.name == "pitch"
 
 
-def test_a_bundle_that_stands_is_replaced_only_by_force(tmp_path: Path) -> None:
+def test_an_existing_bundle_is_replaced_only_by_force(tmp_path: Path) -> None:
     bundle = write_pitch_bundle(tmp_path / "pitch")
     graphs = bundle.read_graph("image"), bundle.read_graph("audio")
     with pytest.raises(OutputError, match="not empty"):

@@ -53,7 +53,7 @@ def test_clips_overlap_by_their_contexts() -> None:
     assert [(clip.keep_from, clip.keep_to) for clip in clips] == [(0, 6), (2, 6), (2, 6), (2, 8)]
 
 
-def test_a_last_frame_that_is_not_full_is_filled_with_silence() -> None:
+def test_an_incomplete_last_frame_is_padded_with_silence() -> None:
     (clip,) = clips_of(np.ones(5, np.float32), ClipLayout(4, 10, 1, pad_last=False), 5)
     assert clip.samples.tolist() == [1, 1, 1, 1, 1, 0, 0, 0]
     assert (clip.keep_from, clip.keep_to) == (0, 2)

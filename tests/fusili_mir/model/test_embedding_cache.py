@@ -105,18 +105,18 @@ def object_archive(path: Path) -> None:
         Path.mkdir,
     ],
 )
-def test_a_file_that_is_not_ours_is_an_error_and_left_alone(
+def test_a_file_that_is_not_ours_raises_an_error_and_is_left_alone(
     tmp_path: Path, encoder: Encoder, pages: Pages, write
 ) -> None:
     file = tmp_path / "a.npz"
     write(file)
     before = file.read_bytes() if file.is_file() else b""
-    with pytest.raises(InputError, match=r"a.npz: not embeddings that fusili-mir wrote"):
+    with pytest.raises(InputError, match=r"a.npz: not a file of embeddings by fusili-mir"):
         encode_pages_cached(pages, encoder, file)
     assert (file.read_bytes() if file.is_file() else b"") == before
 
 
-def test_a_damaged_file_is_an_error(tmp_path: Path, encoder: Encoder, pages: Pages) -> None:
+def test_a_damaged_file_raises_an_error(tmp_path: Path, encoder: Encoder, pages: Pages) -> None:
     file = tmp_path / "a.npz"
     encode_pages_cached(pages, encoder, file)
     data = bytearray(file.read_bytes())
@@ -126,7 +126,7 @@ def test_a_damaged_file_is_an_error(tmp_path: Path, encoder: Encoder, pages: Pag
         encode_pages_cached(pages, encoder, file)
 
 
-def test_a_place_that_cannot_be_written_is_one_line(tmp_path: Path, encoder: Encoder, pages: Pages) -> None:
+def test_an_unwritable_place_raises_a_one_line_error(tmp_path: Path, encoder: Encoder, pages: Pages) -> None:
     encoded = encoder.encode_pages(pages)
     (tmp_path / "file").write_text("")
     with pytest.raises(OutputError, match="cannot be written"):

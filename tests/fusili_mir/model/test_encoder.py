@@ -36,7 +36,7 @@ SCALE = score(
         for number, (low, high) in enumerate(zip(NATURALS[:-1:2], NATURALS[1::2], strict=True))
     ]
 )
-"""A3 to B5, two quarter notes a measure."""
+"""A3 to B5, two quarter notes per measure."""
 HALF_NOTES = score(
     [measure(note(name, "half"), number + 1, first=number == 0) for number, name in enumerate(NATURALS)]
 )
@@ -97,7 +97,7 @@ def test_grace_notes_and_ties_are_read_and_repeat_bars_are_not(tmp_path: Path, p
     assert read_heads(encoded) == ["G4", "D5", "C5", "C5", "E5", "F5"]
 
 
-def test_page_images_read_like_engraved_pages(tmp_path: Path, pitch: Bundle) -> None:
+def test_page_images_are_read_like_engraved_pages(tmp_path: Path, pitch: Bundle) -> None:
     pages = engraved(tmp_path, SCALE, EngravingOptions(page_width_mm=120, page_height_mm=200, dpi=250))
     for number, image in enumerate(pages.images):
         Image.fromarray(image).save(tmp_path / f"page-{number}.png")
@@ -122,7 +122,7 @@ def test_batches_of_any_size_give_the_same_embeddings(tmp_path: Path, pitch: Bun
         assert len(other_score.segment_embeddings) == len(pages.systems)
 
 
-def test_a_system_in_parts_gives_the_columns_of_the_whole(tmp_path: Path, pitch: Bundle, monkeypatch) -> None:
+def test_a_system_cut_in_parts_gives_the_same_columns(tmp_path: Path, pitch: Bundle, monkeypatch) -> None:
     pages = engraved(tmp_path, melody(16), EngravingOptions(breaks="none"))
     whole = encode_pages(pages, pitch)
     monkeypatch.setattr(score_segments, "_MAX_COLUMNS", 64)
@@ -190,7 +190,7 @@ def test_a_recording_at_another_rate_is_heard_at_the_same_times(pitch: Bundle) -
     assert frames[0].tolist() == [k for pitch_axis in heard for k in [pitch_axis] * 8 + [NOTHING] * 2][:-2]
 
 
-def test_silence_around_the_music_is_nothing(pitch: Bundle) -> None:
+def test_silence_around_the_music_holds_no_note(pitch: Bundle) -> None:
     notes = melody_notes(["A4"], start_sec=1.0)
     encoded = encode_recording(AudioSamples(sine_recording(notes, end_sec=3.0), 16_000), pitch)
     sounding = np.flatnonzero(encoded.frames[:, NATURALS.index("A4")] > 0.9)
@@ -200,7 +200,7 @@ def test_silence_around_the_music_is_nothing(pitch: Bundle) -> None:
     assert midi_pitch("A4") == 69
 
 
-def test_a_graph_that_is_not_what_its_manifest_says_is_named(tmp_path: Path, pitch: Bundle) -> None:
+def test_a_graph_that_does_not_match_its_manifest_is_named(tmp_path: Path, pitch: Bundle) -> None:
     wrong = replace(pitch.manifest, embedding_dim=128)
     save_bundle(tmp_path / "wrong", wrong, pitch.read_graph("image"), pitch.read_graph("audio"))
     samples = AudioSamples(sine_recording(melody_notes(["A4"])), 16_000)
@@ -220,7 +220,7 @@ def test_a_graph_is_opened_only_when_it_is_needed(tmp_path: Path) -> None:
         _ = encoder.image_session
 
 
-def test_embeddings_and_grids_must_go_together() -> None:
+def test_embeddings_must_match_their_grids() -> None:
     with pytest.raises(InputError, match="for a grid of 3"):
         EncodedAudio(np.zeros((2, 4), np.float32), FrameGrid(3, 0.04))
     axis = ScoreAxis(np.zeros(1, COLUMN_DTYPE))

@@ -80,7 +80,7 @@ def test_the_graphs_of_the_test_bundle_hold_all_their_weights() -> None:
 
 
 @pytest.mark.parametrize("content", [b"", b"\x00", b"hello, I am not a graph", b"\x3a\xff", b"\xff" * 40])
-def test_what_is_no_graph_is_refused(content: bytes) -> None:
+def test_bytes_that_are_not_a_graph_are_refused(content: bytes) -> None:
     with pytest.raises(InputError, match="not an ONNX graph"):
         refuse_external_data("x.onnx", content)
 
@@ -96,7 +96,7 @@ def test_a_damaged_graph_is_refused_or_passes_but_never_crashes(place: int, dama
         assert "\n" not in str(error)  # noqa: PT017
 
 
-def test_nesting_without_end_is_refused() -> None:
+def test_endless_nesting_is_refused() -> None:
     content = b""
     for _ in range(200):  # graph { node { attribute { graph { ...
         for key in (0x32, 0x2A, 0x0A):

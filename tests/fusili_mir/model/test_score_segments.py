@@ -36,7 +36,7 @@ SQUARES = ImageSpec(
 
 
 class OnePage:
-    """A page that is already there."""
+    """A page image in memory."""
 
     def __init__(self, image: GreyImage) -> None:
         self.image = image
@@ -108,7 +108,7 @@ def test_a_system_is_one_segment_of_staff_strips() -> None:
     assert segment.columns[0].tolist() == (0, 0, 50.0, 100.0, 55.0, 260.0)
 
 
-def test_a_system_too_wide_for_one_segment_is_shared_out_at_the_middle_of_the_overlaps(monkeypatch) -> None:
+def test_a_system_too_wide_for_one_segment_is_divided_at_the_middle_of_the_overlaps(monkeypatch) -> None:
     monkeypatch.setattr(score_segments, "_MAX_COLUMNS", 40)
     pages = pages_with((0, 100, 500, 1, 10))  # 100 columns
     segments = segment_pages(pages, STRIPS)
@@ -140,7 +140,7 @@ def test_a_high_system_fills_the_height_of_a_square() -> None:
     assert (piece.on_page.y0, piece.on_page.y1) == (70, 70 + 580)
     assert piece.in_segment.y1 == 224
     assert segments[0].rows_shown.all()
-    assert [len(segment.columns) for segment in segments] == [5]  # 400 px are 154 px, 32 a column
+    assert [len(segment.columns) for segment in segments] == [5]  # 400 px are 154 px, 32 per column
 
 
 def test_an_endless_system_is_shown_in_parts_of_the_size_of_printed_ones() -> None:
@@ -149,7 +149,7 @@ def test_an_endless_system_is_shown_in_parts_of_the_size_of_printed_ones() -> No
     assert [segment.segment.width_px for segment in segments] == [224] * 5  # 7 columns, overlapping by 3
 
 
-def test_a_staff_size_asked_for_decides_what_a_square_shows() -> None:
+def test_a_requested_staff_size_decides_what_a_square_shows() -> None:
     image = np.zeros((600, 800), np.uint8)  # ink everywhere
     pages = pages_with((50, 200, 640, 1, 10), image=image)
     segments = segment_pages(pages, replace(SQUARES, space_px=4.0))  # 256 px, 8 columns

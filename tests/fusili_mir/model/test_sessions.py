@@ -17,7 +17,7 @@ from fusili_mir.model import sessions
 from fusili_mir.model.sessions import available_devices, default_threads, open_session
 
 
-def test_a_graph_runs_on_the_cpu_with_the_threads_asked_for() -> None:
+def test_a_graph_runs_on_the_cpu_with_the_requested_threads() -> None:
     session = open_session(pitch_audio_graph(), "cpu", n_threads=1)
     assert (session.device, session.n_threads) == ("cpu", 1)
     assert session.session.get_session_options().intra_op_num_threads == 1
@@ -26,14 +26,16 @@ def test_a_graph_runs_on_the_cpu_with_the_threads_asked_for() -> None:
     assert frames.dtype == np.float32
 
 
-def test_without_a_number_all_cpus_of_the_process_are_used() -> None:
+def test_by_default_all_cpus_of_the_process_are_used() -> None:
     session = open_session(pitch_audio_graph())
     assert session.n_threads == default_threads() == len(os.sched_getaffinity(0))
 
 
-def test_an_unknown_device_is_refused_with_what_there_is(monkeypatch) -> None:
+def test_an_unknown_device_is_refused_with_the_available_ones(monkeypatch) -> None:
     monkeypatch.setattr(sessions, "available_devices", lambda: ("coreml", "cpu"))
-    with pytest.raises(InputError, match="device 'tpu' is not in this onnxruntime, which has coreml, cpu"):
+    with pytest.raises(
+        InputError, match="device 'tpu' is not supported by this onnxruntime, which has coreml, cpu"
+    ):
         open_session(b"", "tpu")
     with pytest.raises(InputError, match=r"which has coreml, cpu; install fusili-mir\[gpu\]"):
         open_session(b"", "CUDA")
@@ -61,11 +63,11 @@ def test_auto_takes_the_cpu_where_cuda_is_listed_but_does_not_work(monkeypatch) 
 
 def test_cuda_by_name_is_an_error_where_it_does_not_work(monkeypatch) -> None:
     monkeypatch.setattr(sessions, "_onnxruntime", without_gpu)
-    with pytest.raises(InputError, match="device 'cuda' is in this onnxruntime but does not work"):
+    with pytest.raises(InputError, match="device 'cuda' is supported by this onnxruntime but does not work"):
         open_session(pitch_audio_graph(), "cuda")
 
 
-def test_remote_providers_are_no_devices(monkeypatch) -> None:
+def test_remote_providers_are_not_devices(monkeypatch) -> None:
     runtime = SimpleNamespace(
         get_available_providers=lambda: ["AzureExecutionProvider", "CPUExecutionProvider"]
     )
@@ -79,7 +81,7 @@ def test_without_onnxruntime_the_extras_are_named(monkeypatch) -> None:
         open_session(b"")
 
 
-def test_a_graph_that_onnxruntime_cannot_load_is_one_line() -> None:
+def test_a_graph_that_onnxruntime_cannot_load_raises_a_one_line_error() -> None:
     value = helper.make_tensor_value_info("x", TensorProto.FLOAT, [1])
     node = helper.make_node("Telepathy", ["x"], ["y"])
     output = helper.make_tensor_value_info("y", TensorProto.FLOAT, [1])
@@ -89,7 +91,7 @@ def test_a_graph_that_onnxruntime_cannot_load_is_one_line() -> None:
     assert "\n" not in str(error.value)
 
 
-def test_a_batch_that_does_not_fit_is_one_line() -> None:
+def test_a_batch_that_does_not_fit_raises_a_one_line_error() -> None:
     # In a process of its own: onnxruntime prints its own message to standard error, too.
     code = (
         "import numpy as np, sys; sys.path.insert(0, 'tests')\n"
@@ -101,6 +103,6 @@ def test_a_batch_that_does_not_fit_is_one_line() -> None:
     assert "FusiliError: onnxruntime cannot run a batch of shape (1, 7) on cpu" in done.stderr
 
 
-def test_a_threads_number_below_one_is_refused() -> None:
+def test_fewer_than_one_thread_is_refused() -> None:
     with pytest.raises(FusiliError, match="0 threads, expected at least 1"):
         open_session(pitch_audio_graph(), n_threads=0)
