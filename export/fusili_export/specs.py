@@ -8,24 +8,21 @@ from fusili_training.backbones import AudioTower, ImageTower
 
 __all__ = ["audio_spec", "image_spec"]
 
-_STAFF_SPACES = 4
-
 
 def image_spec(tower: ImageTower) -> ImageSpec:
     """Describe the graph of an image tower; its checksum is still open."""
     geometry = tower.geometry
-    space_px = geometry.staff_space_px
     return ImageSpec(
         graph="image.onnx",
         sha256="",
         input="images",
         local_output="patches",
         global_output="image_embedding",
-        segment="square" if space_px is None else "staff_strips",
+        segment="square" if geometry.staff_space_px is None else "staff_strips",
         width_px=geometry.width_px,
         height_px=geometry.height_px,
-        space_px=space_px,
-        margin_spaces=None if space_px is None else (geometry.height_px / space_px - _STAFF_SPACES) / 2,
+        space_px=geometry.staff_space_px,
+        margin_spaces=geometry.margin_spaces,
         rows=geometry.height_px // geometry.patch_height_px,
         patch_width_px=geometry.patch_width_px,
         patch_height_px=geometry.patch_height_px,

@@ -9,14 +9,15 @@ from __future__ import annotations
 import json
 import math
 import re
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal, get_args
 
+from fusili_mir.dataclass_tables import read_table
 from fusili_mir.errors import InputError
 from fusili_mir.geometry import strip_height_px
 
-__all__ = ["BUNDLE_FORMAT", "AudioSpec", "ImageSpec", "Manifest", "read_manifest"]
+__all__ = ["BUNDLE_FORMAT", "AudioSpec", "ImageSpec", "Manifest", "SegmentShape", "read_manifest"]
 
 BUNDLE_FORMAT = 1
 """Version of the bundle format; goes up when a reader of the old one would go wrong."""
@@ -26,18 +27,6 @@ SegmentShape = Literal["square", "staff_strips"]
 _MAX_MANIFEST_BYTES = 10_000_000
 _MAX_NUMBER = 1e7
 _GRAPH_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*\.onnx")
-_TYPES: dict[str, tuple[type, ...]] = {
-    "str": (str,),
-    "SegmentShape": (str,),
-    "int": (int,),
-    "int | None": (int, type(None)),
-    "float": (int, float),
-    "float | None": (int, float, type(None)),
-    "dict[str, Any]": (dict,),
-    "list[Any]": (list,),
-    "ImageSpec": (dict,),
-    "AudioSpec": (dict,),
-}
 
 
 @dataclass(frozen=True)
@@ -277,24 +266,7 @@ def _manifest(content: Any) -> Manifest:
             else "another export"
         )
         raise InputError(f"bundle format {content['format']!r}, expected {BUNDLE_FORMAT}: use {way_out}")
-    values = _values(Manifest, content, "the manifest")
-    values["image"] = ImageSpec(**_values(ImageSpec, values["image"], "image"))
-    values["audio"] = AudioSpec(**_values(AudioSpec, values["audio"], "audio"))
-    return Manifest(**values)
-
-
-def _values(kind: type[Any], content: dict[str, Any], where: str) -> dict[str, Any]:
-    """Check that an object of the manifest has the fields of a dataclass, no others, each of its type."""
-    known = {item.name: str(item.type) for item in fields(kind)}
-    for problem, names in (("lacks", known.keys() - content.keys()), ("has unknown", content.keys() - known)):
-        if names:
-            raise InputError(f"{where} {problem} {', '.join(sorted(names))}")
-    for name, value in content.items():
-        annotation = known[name]
-        if not isinstance(value, _TYPES[annotation]) or isinstance(value, bool):
-            expected = "an object" if dict in _TYPES[annotation] else annotation.replace("None", "null")
-            raise InputError(f"{where}: {name} is {value!r}, expected {expected}")
-    return dict(content)
+    return read_table(Manifest, content, name="the manifest", complete=True)
 
 
 def _check_graph_name(where: str, name: str) -> None:

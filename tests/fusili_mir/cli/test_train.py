@@ -134,7 +134,7 @@ def test_a_dry_run_prints_what_a_run_would_take_and_writes_nothing(
             ["model.backbone_options.sample_rate_hz=32000"],
             "has audio at 16000 Hz; the backbone small takes 32000 Hz",
         ),
-        (["model.backbone_options.strip_spaces=12"], "images of shape (4, 1, 128, 96)"),
+        (["model.backbone_options.margin_spaces=4"], "images of shape (4, 1, 128, 96)"),
         (["training.precision=bfloat16"], "training.precision is bfloat16 on a CPU"),
     ],
 )

@@ -157,9 +157,9 @@ def test_audio_shorter_than_a_frame_is_refused(backbone: Backbone) -> None:
 
 
 def test_unknown_options_and_backbones_are_refused() -> None:
-    with pytest.raises(InputError, match="the backbone small has no option 'widht'"):
+    with pytest.raises(InputError, match=r"unknown key model.backbone_options.widht; did you mean width\?"):
         build_backbone("small", {"widht": 3})
     with pytest.raises(InputError, match="unknown backbone 'smal'; expected one of clip-clap, small"):
         build_backbone("smal")
     with pytest.raises(InputError, match="a multiple of 16 px"):
-        build_backbone("small", {"staff_space_px": 7, "strip_spaces": 13})
+        build_backbone("small", {"staff_space_px": 7, "margin_spaces": 4.5})

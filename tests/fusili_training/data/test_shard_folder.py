@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import gc
 import io
+import json
 from pathlib import Path
 
 import fsspec
@@ -49,6 +50,16 @@ def test_strips_stand_under_each_other(rendered: Path) -> None:
         assert pair.image.shape[0] % 128 == 0
         assert pair.truth["y1"].max() <= pair.image.shape[0]
         assert pair.sample_rate_hz == folder.sample_rate_hz == 16_000
+
+
+def test_an_older_folder_that_calls_its_segments_strips_is_read(rendered: Path, tmp_path: Path) -> None:
+    for file in rendered.iterdir():
+        (tmp_path / file.name).write_bytes(file.read_bytes())
+    manifest = json.loads((tmp_path / "manifest.json").read_text())
+    assert manifest["recipe"]["segment"]["shape"] == "staff_strips"
+    manifest["recipe"]["segment"]["shape"] = "strip"
+    (tmp_path / "manifest.json").write_text(json.dumps(manifest))
+    assert ShardFolder(tmp_path).segment == ShardFolder(rendered).segment
 
 
 @pytest.mark.parametrize(("split", "message"), [("test", "no pairs for 'test'"), ("training", "no pairs")])

@@ -308,7 +308,7 @@ def test_shards_of_another_shape_than_the_bundles_are_refused(tmp_path: Path, st
 
     write_shards(tmp_path / "shards", [renamed(strips[0], "a.whole.0")])
     squares = write_ink_bundle(tmp_path / "ink").image
-    with pytest.raises(InputError, match="shards of strips, but the bundle takes squares"):
+    with pytest.raises(InputError, match="shards of staff strips, but the bundle takes squares"):
         ShardDataset(tmp_path / "shards", ["test"], squares)
     with pytest.raises(InputError, match="no pairs for 'valid'"):
         ShardDataset(tmp_path / "shards", ["valid"])

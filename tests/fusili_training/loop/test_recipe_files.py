@@ -121,7 +121,7 @@ def test_a_wrong_override_is_named_with_what_was_expected(override: str, message
 
 
 def test_a_file_that_is_no_toml_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"is no TOML file"):
+    with pytest.raises(InputError, match=r"is not a TOML file"):
         read_recipe(write(tmp_path, "mine.toml", "alpha: 0.5"))
 
 

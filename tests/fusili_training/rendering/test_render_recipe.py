@@ -30,7 +30,7 @@ def test_what_a_recipe_does_not_name_keeps_its_default(tmp_path: Path) -> None:
     [
         ("sead = 1", "unknown key sead"),
         ("[segment]\nwidth = 3", r"unknown key segment\.width"),
-        ("[segment]\nshape = 'round'", "strip, square"),
+        ("[segment]\nshape = 'round'", "square, staff_strips"),
         ("[segment]\nside_px = 'big'", r"segment\.side_px is 'big'"),
         ("[engraving]\nfonts = ['Comic']", "Leipzig"),
         ("layouts = {organ = 1.0}", "organ"),

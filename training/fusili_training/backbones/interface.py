@@ -55,8 +55,9 @@ class ImageGeometry:
         Size of a patch in a strip; a patch as high as the strip covers all strips of the image.
     max_strips : int or None
         The most strips an image may have; None: any number.
-    staff_space_px : float or None
-        Distance of the staff lines when each strip is one staff with its middle line in the middle.
+    staff_space_px, margin_spaces : float or None
+        For strips of one staff each: distance of the staff lines, and margin above and below the staff in staff
+        spaces.
     """
 
     height_px: int
@@ -65,6 +66,7 @@ class ImageGeometry:
     patch_height_px: int
     max_strips: int | None = 1
     staff_space_px: float | None = None
+    margin_spaces: float | None = None
 
     def grid(self, width_px: int, n_strips: int = 1) -> PatchGrid:
         """Return the patches of an image of a given width; a rest that fills no patch has none."""

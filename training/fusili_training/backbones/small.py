@@ -17,6 +17,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from fusili_mir.errors import InputError
+from fusili_mir.geometry import strip_height_px
 from fusili_training.backbones.filter_bank import LogFrequencyFilterBank
 from fusili_training.backbones.interface import (
     AudioGeometry,
@@ -48,8 +49,8 @@ class SmallOptions:
         Channels of the three convolutions that reduce a strip to columns.
     staff_space_px : int
         Distance of the staff lines in a strip.
-    strip_spaces : int
-        Height of a strip in staff spaces: 4 for the staff, the rest for ledger lines, half above, half below.
+    margin_spaces : float
+        Margin above and below the staff, for ledger lines, in staff spaces.
     sample_rate_hz : int
         Of the waveform.
     hop_ms : int
@@ -62,7 +63,7 @@ class SmallOptions:
     embedding_dim: int = 128
     stem_channels: tuple[int, int, int] = (24, 32, 48)
     staff_space_px: int = 8
-    strip_spaces: int = 16
+    margin_spaces: float = 6.0
     sample_rate_hz: int = 16_000
     hop_ms: int = 40
     image_dilations: tuple[int, ...] = (1,)
@@ -72,7 +73,7 @@ class SmallOptions:
     @property
     def strip_px(self) -> int:
         """Height of a strip."""
-        return self.staff_space_px * self.strip_spaces
+        return strip_height_px(self.staff_space_px, self.margin_spaces)
 
 
 def build_small(options: SmallOptions) -> Backbone:
@@ -101,8 +102,8 @@ class StaffTower(ImageTower):
         super().__init__()
         if options.strip_px % _VERTICAL_STRIDE:
             raise InputError(
-                f"strips of {options.strip_px} px ({options.strip_spaces} spaces of {options.staff_space_px} px);"
-                f" expected a multiple of {_VERTICAL_STRIDE} px"
+                f"strips of {options.strip_px} px (staff spaces of {options.staff_space_px} px, margins of"
+                f" {options.margin_spaces:g} spaces); expected a multiple of {_VERTICAL_STRIDE} px"
             )
         self.width, self.embedding_dim = options.width, options.embedding_dim
         self.geometry = ImageGeometry(
@@ -112,6 +113,7 @@ class StaffTower(ImageTower):
             patch_height_px=options.strip_px,
             max_strips=None,
             staff_space_px=options.staff_space_px,
+            margin_spaces=options.margin_spaces,
         )
         first, second, third = options.stem_channels
         self.stem = nn.ModuleList(

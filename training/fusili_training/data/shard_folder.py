@@ -25,6 +25,7 @@ from fusili_training.truth import TruthArray, truth_from_json
 __all__ = ["Pair", "PairEntry", "ShardFolder"]
 
 _FORMAT = 1
+_FORMER_SHAPES = {"strip": "staff_strips"}  # what older folders say, and the name today
 
 
 @dataclass(frozen=True)
@@ -134,9 +135,9 @@ class ShardFolder:
 
     @property
     def segment(self) -> dict[str, Any]:
-        """The options of the segments, as in `SegmentOptions`."""
+        """Options of the segments, see `fusili_training.rendering.render_recipe.SegmentOptions`."""
         options: dict[str, Any] = self.manifest["recipe"]["segment"]
-        return options
+        return options | {"shape": _FORMER_SHAPES.get(options["shape"], options["shape"])}
 
     @property
     def sample_rate_hz(self) -> int:

@@ -65,14 +65,14 @@ def _check_shape(folder: ShardFolder, image: ImageSpec | None) -> None:
     if image is None:
         return
     shape = folder.segment["shape"]
-    wanted = "square" if image.segment == "square" else "strip"
-    if shape != wanted:
+    nouns = {"square": "squares", "staff_strips": "staff strips"}
+    if shape != image.segment:
         raise InputError(
-            f"{folder.url}: shards of {shape}s, but the bundle takes {wanted}s; render the corpus with another "
-            "recipe"
+            f"{folder.url}: shards of {nouns[shape]}, but the bundle takes {nouns[image.segment]}; render the "
+            "corpus with another recipe"
         )
     space_px = folder.segment.get("space_px")
-    if shape == "strip" and image.space_px is not None and space_px != image.space_px:
+    if shape == "staff_strips" and image.space_px is not None and space_px != image.space_px:
         raise InputError(
             f"{folder.url}: strips with staff spaces of {space_px} px, but the bundle takes "
             f"{image.space_px:g} px; render the corpus with another recipe"

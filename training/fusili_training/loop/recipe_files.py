@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Iterable, Mapping
-from dataclasses import fields, is_dataclass
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, Literal, TypeVar, cast, get_args, get_origin, get_type_hints
+from typing import Any, cast
 
+from fusili_mir.dataclass_tables import read_table
 from fusili_mir.errors import InputError
 from fusili_training.loop.recipe import Recipe
 
@@ -18,8 +18,6 @@ _PACKAGE = Path(__file__).parents[1]
 _FOLDERS = (_PACKAGE.parent / "recipes", _PACKAGE / "recipes")  # in a checkout, in an installed wheel
 _BASE_KEY = "extends"
 
-_Section = TypeVar("_Section")
-
 
 def read_recipe(recipe: str | Path, overrides: Iterable[str] = ()) -> Recipe:
     """Read a recipe.
@@ -27,10 +25,10 @@ def read_recipe(recipe: str | Path, overrides: Iterable[str] = ()) -> Recipe:
     Parameters
     ----------
     recipe : str or Path
-        A TOML file, or the name of a recipe that comes with the package. A file may say ``extends = "FILE"``
-        (beside it) and then states only what differs.
+        A TOML file, or the name of a recipe that comes with the package. A file may say ``extends = "FILE"``,
+        a file in the same folder, and then states only what differs.
     overrides : iterable of str
-        ``section.key=value``, the value as in TOML; what is no TOML value is taken as a string.
+        ``section.key=value``, with the value as in TOML; a value that is not valid TOML is taken as a string.
     """
     path = find_recipe(recipe)
     table: dict[str, Any] = {"name": path.stem} | _read_chain(path, ())
@@ -40,7 +38,7 @@ def read_recipe(recipe: str | Path, overrides: Iterable[str] = ()) -> Recipe:
 
 
 def find_recipe(recipe: str | Path) -> Path:
-    """Return the file of a recipe that is given by its path or by its name alone."""
+    """Return the file of a recipe, given by its path or by the name of a shipped recipe."""
     path = Path(recipe)
     if path.is_file():
         return path
@@ -53,34 +51,37 @@ def find_recipe(recipe: str | Path) -> Path:
 
 
 def list_recipes() -> list[str]:
-    """Return the names of the recipes that come with the package."""
+    """List the names of the recipes that come with the package."""
     return sorted(file.stem for folder in _FOLDERS if folder.is_dir() for file in folder.glob("*.toml"))
 
 
 def recipe_from_dict(table: Mapping[str, Any], source: str) -> Recipe:
-    """Make a recipe of plain values, as `Recipe.as_dict` gives them; `source` is named in complaints."""
-    return _read_section(Recipe, table, source, ())
+    """Make a recipe of plain values, as `Recipe.as_dict` gives them; errors name the `source`."""
+    try:
+        return read_table(Recipe, table)
+    except InputError as error:
+        raise InputError(f"{source}: {error}") from error
 
 
 def _read_chain(path: Path, above: tuple[Path, ...]) -> dict[str, Any]:
-    """Read a file and those it builds on; `above` are the files that led to it."""
+    """Read a file and those it extends; `above` are the files that extend this one."""
     if path in above:
-        raise InputError(f"{path} extends itself, by way of {above[-1]}; expected recipes without a circle")
+        raise InputError(f"{path} extends itself through {above[-1]}; expected no circle of recipes")
     try:
         table = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror})") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise InputError(f"{path} is no TOML file: {error}") from error
+        raise InputError(f"{path} is not a TOML file: {error}") from error
     base = table.pop(_BASE_KEY, None)
     if base is None:
         return table
     if not isinstance(base, str):
-        raise InputError(f"{path}: {_BASE_KEY} is {base!r}; expected the name of a file beside it")
-    beside = path.parent / base
-    if not beside.is_file():
-        raise InputError(f"{path} extends {base}, which is not beside it")
-    return _merge(_read_chain(beside, (*above, path)), table)
+        raise InputError(f"{path}: {_BASE_KEY} is {base!r}; expected the name of a file in the same folder")
+    extended = path.parent / base
+    if not extended.is_file():
+        raise InputError(f"{path} extends {base}; expected that file in the same folder")
+    return _merge(_read_chain(extended, (*above, path)), table)
 
 
 def _read_override(override: str) -> dict[str, Any]:
@@ -102,41 +103,3 @@ def _merge(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any
         both_tables = isinstance(value, Mapping) and isinstance(merged.get(key), Mapping)
         merged[key] = _merge(merged[key], value) if both_tables else value
     return merged
-
-
-def _read_section(kind: type[_Section], table: Any, source: str, place: tuple[str, ...]) -> _Section:
-    """Make a dataclass of a table; `place` are the keys that led to it."""
-    if not isinstance(table, Mapping):
-        raise InputError(f"{source}: {'.'.join(place)} is {table!r}; expected a table")
-    known = [field.name for field in fields(kind)]  # type: ignore[arg-type]
-    for key in table:
-        if key not in known:
-            near = get_close_matches(key, known, n=1)
-            hint = f"did you mean {near[0]}? " if near else ""
-            where = f"[{'.'.join(place)}]" if place else "the top level"
-            raise InputError(
-                f"{source}: unknown key {'.'.join((*place, key))}; {hint}{where} has {', '.join(known)}"
-            )
-    types = get_type_hints(kind)
-    return kind(**{key: _read_value(types[key], table[key], source, (*place, key)) for key in table})
-
-
-def _read_value(kind: Any, value: Any, source: str, place: tuple[str, ...]) -> Any:
-    if is_dataclass(kind):
-        return _read_section(cast("type[Any]", kind), value, source, place)
-    if get_origin(kind) is Literal:
-        choices = get_args(kind)
-        if value in choices:
-            return value
-        expected = f"one of {', '.join(choices)}"
-    elif get_origin(kind) is not None:  # the options of a backbone, which checks them itself
-        if isinstance(value, Mapping):
-            return {key: tuple(item) if isinstance(item, list) else item for key, item in value.items()}
-        expected = "a table"
-    else:
-        if kind is float and type(value) is int:
-            return float(value)
-        if type(value) is kind:
-            return value
-        expected = {bool: "true or false", int: "a whole number", float: "a number", str: "a string"}[kind]
-    raise InputError(f"{source}: {'.'.join(place)} is {value!r}; expected {expected}")

@@ -58,9 +58,14 @@ class ModelOptions:
     def __post_init__(self) -> None:
         if not 1 <= self.initial_scale <= self.max_scale:
             raise InputError(
-                f"an initial scale of {self.initial_scale:g} and a largest one of {self.max_scale:g};"
+                f"model.initial_scale is {self.initial_scale:g} and model.max_scale is {self.max_scale:g};"
                 " expected 1 <= initial_scale <= max_scale"
             )
+        frozen = {
+            key: tuple(value) if isinstance(value, list) else value
+            for key, value in self.backbone_options.items()
+        }
+        object.__setattr__(self, "backbone_options", frozen)
 
 
 @dataclass(frozen=True)

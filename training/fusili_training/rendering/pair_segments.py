@@ -209,13 +209,14 @@ class _LayoutRenderer:
         segment = segment_of(span, pages.systems, pages.staves, pages.measures, options)
         if segment is None:
             raise _DroppedError("not in one line")
-        if options.shape == "strip" and segment.width_px > options.max_width_px:
+        by_staff = options.shape == "staff_strips"
+        if by_staff and segment.width_px > options.max_width_px:
             raise _DroppedError("too wide")
         leads = self._stream("lead", span.first).uniform(0.0, audio.lead_sec, size=2)
         clip = rendition.clip_times(span, *leads)
         if clip.duration_sec > options.max_duration_sec:
             raise _DroppedError("too long")
-        truth = _truth(span, segment, clip, pages.notes, rendition, by_staff=options.shape == "strip")
+        truth = _truth(span, segment, clip, pages.notes, rendition, by_staff)
         if not truth["struck"].any():
             raise _DroppedError("no notes")
         described = {
@@ -226,9 +227,9 @@ class _LayoutRenderer:
             "shape": options.shape,
             "licence": self._piece.licence,
             "split": self._piece.split,
-            "n_staves": len(segment.pieces) if options.shape == "strip" else 1,
-            "strip_height_px": options.strip_height_px if options.shape == "strip" else options.side_px,
-            "space_px": options.space_px if options.shape == "strip" else None,
+            "n_staves": len(segment.pieces) if by_staff else 1,
+            "strip_height_px": options.strip_height_px if by_staff else options.side_px,
+            "space_px": options.space_px if by_staff else None,
             "sample_rate_hz": audio.sample_rate_hz,
             "duration_sec": round(clip.duration_sec, 5),
             "notes": truth_to_json(truth),

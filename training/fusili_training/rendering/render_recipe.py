@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Any, TypeAlias, get_args
 
+from fusili_mir.dataclass_tables import read_table
 from fusili_mir.errors import InputError
+from fusili_mir.geometry import strip_height_px
+from fusili_mir.model.manifest import SegmentShape
 from fusili_mir.pages.engraving import MusicFont
 from fusili_training.sound.expression import Expression
 
@@ -27,7 +30,6 @@ __all__ = [
 ]
 
 Range: TypeAlias = tuple[float, float]
-Shape: TypeAlias = Literal["strip", "square"]
 
 
 @dataclass(frozen=True)
@@ -36,19 +38,20 @@ class SegmentOptions:
 
     Attributes
     ----------
-    shape : "strip" or "square"
-        Staves of one system under each other, each at one size; or some measures in one square image.
+    shape : "staff_strips" or "square"
+        The staves of one system, one below the other, each scaled to the same size; or some measures in one
+        square image.
     space_px, margin_spaces : float
-        For strips: distance of the staff lines, and what is shown above and below a staff.
+        Distance of the staff lines, and the margin above and below a staff in staff spaces; staff strips only.
     max_width_px : int
-        For strips: wider systems are cut at measures.
+        Wider systems are split at measures; staff strips only.
     side_px, n_measures, hop_measures : int
-        For squares: size of the image, measures in it, and measures from one to the next.
+        Size of the image, number of measures in it, and measures from one segment to the next; squares only.
     max_duration_sec : float
         Longer segments are left out.
     """
 
-    shape: Shape = "strip"
+    shape: SegmentShape = "staff_strips"
     space_px: float = 8.0
     margin_spaces: float = 6.0
     max_width_px: int = 768
@@ -58,15 +61,15 @@ class SegmentOptions:
     max_duration_sec: float = 20.0
 
     def __post_init__(self) -> None:
-        _check_choice("shape", self.shape, get_args(Shape))
+        _check_choice("shape", self.shape, get_args(SegmentShape))
         for name in ("space_px", "max_width_px", "side_px", "n_measures", "hop_measures", "max_duration_sec"):
             _check(getattr(self, name) > 0, name, getattr(self, name), "more than 0")
         _check(self.margin_spaces >= 0, "margin_spaces", self.margin_spaces, "0 or more")
 
     @property
     def strip_height_px(self) -> int:
-        """Height of one staff strip, as `fusili_mir.pages.segments.staff_strips` makes it."""
-        return round((4 + 2 * self.margin_spaces) * self.space_px)
+        """Height of one staff strip."""
+        return strip_height_px(self.space_px, self.margin_spaces)
 
 
 @dataclass(frozen=True)
@@ -222,47 +225,17 @@ class RenderRecipe:
 
 
 def load_render_recipe(filename: str | Path) -> RenderRecipe:
-    """Read a recipe; what it does not name keeps its default, a name that is not known is an error."""
+    """Read a recipe; keys that it does not name keep their defaults, an unknown key is an error."""
     try:
         table = tomllib.loads(Path(filename).read_text(encoding="utf-8"))
     except OSError as error:
         raise InputError(f"{filename}: cannot be read ({error.strerror})") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise InputError(f"{filename}: not a TOML file ({error})") from error
+        raise InputError(f"{filename} is not a TOML file: {error}") from error
     try:
-        recipe: RenderRecipe = _read(RenderRecipe(), table, "")
+        return read_table(RenderRecipe, table)
     except InputError as error:
         raise InputError(f"{filename}: {error}") from error
-    return recipe
-
-
-def _read(defaults: Any, table: Mapping[str, Any], where: str) -> Any:
-    """Return a dataclass with the values of a table in place of its own."""
-    known = {item.name for item in fields(defaults)}
-    values = {}
-    for key, value in table.items():
-        if key not in known:
-            raise InputError(f"unknown key {where}{key}; expected one of {', '.join(sorted(known))}")
-        default = getattr(defaults, key)
-        if is_dataclass(default) and isinstance(value, Mapping):
-            values[key] = _read(default, value, f"{key}.")
-        else:
-            values[key] = _like(default, value, f"{where}{key}")
-    return replace(defaults, **values)
-
-
-def _like(default: Any, value: Any, key: str) -> Any:
-    """Return a value of the kind of its default."""
-    if isinstance(default, tuple) and isinstance(value, list):
-        return tuple(value)
-    numbers = (int, float)
-    if isinstance(default, float) and isinstance(value, numbers) and not isinstance(value, bool):
-        return float(value)
-    if isinstance(default, Mapping) and isinstance(value, Mapping):
-        return dict(value)
-    if type(value) is not type(default):
-        raise InputError(f"{key} is {value!r}; expected something like {default!r}")
-    return value
 
 
 def _check(holds: bool, name: str, value: object, expected: str) -> None:
