@@ -1,1 +1,1 @@
-"""Decoding: arrays in, a path and times out; it knows no page, no file and no partitura."""
+"""Decoding: arrays -> a path and times; it knows nothing of pages, files or partitura."""

@@ -1,8 +1,8 @@
-"""The course: the places that a warping path runs along, in the order in which they are played.
+"""The course: the places that a warping path runs along, in playing order.
 
-A stop is a place where something begins to sound. With page images alone every column is a stop, in reading
-order. With a symbolic score, the stops are its onsets: each looks at the columns that hold its note heads, a
-repeated measure comes as often as it is played, and stretches where nothing begins are no stops.
+A stop is a place where something begins to sound. With page images alone, every column is a stop, in reading
+order. With a symbolic score, the stops are its onsets: each looks at the columns that contain its note heads, a
+repeated measure occurs as often as it is played, and stretches in which nothing begins have no stops.
 """
 
 from __future__ import annotations
@@ -24,17 +24,23 @@ class Course:
     Attributes
     ----------
     columns : np.ndarray of int [shape=(n,)]
-        The columns of the score axis that the stops look at, stop after stop.
+        Columns of the score axis that the stops look at, stop by stop.
     first : np.ndarray of int [shape=(P + 1,)]
         Stop p looks at ``columns[first[p]:first[p + 1]]``: at least one.
     start : np.ndarray of float [shape=(P + 1,)]
-        When each stop begins in the score, and, at the end, when the last one ends: beats, or columns where
-        only images are known. Never falls.
+        Score time at which each stop begins and, as last entry, at which the last stop ends: in beats, or in
+        columns if only images are known. Non-decreasing.
     of_columns : bool
-        Whether every column is a stop, for want of knowing where something begins.
+        Whether every column is a stop, because it is not known where something begins.
     spread : float
-        How far durations in a recording depart from those of the course, at a steady tempo: the standard
+        How far durations in a recording deviate from those of the course at a steady tempo: the standard
         deviation of the logarithm of their ratio.
+
+    Examples
+    --------
+    >>> course = Course(columns=np.array([3, 4, 9]), first=np.array([0, 2, 3]), start=np.array([0.0, 1.0, 2.5]))
+    >>> len(course), course.columns[course.first[0] : course.first[1]].tolist()  # stops, columns of stop 0
+    (2, [3, 4])
     """
 
     columns: Int64
@@ -47,12 +53,12 @@ class Course:
         if len(self.first) < 2 or len(self.start) != len(self.first):
             raise InputError(
                 f"a course of {len(self.first) - 1} stops with {len(self.start)} times; expected at least one "
-                "stop, and a time more than stops"
+                "stop, and one more time than stops"
             )
         if self.first[0] != 0 or self.first[-1] != len(self.columns) or np.any(np.diff(self.first) < 1):
-            raise InputError("a course has a stop without columns")
+            raise InputError("a course has a stop without columns; expected at least one column per stop")
         if np.any(np.diff(self.start) < 0):
-            raise InputError("the stops of a course are out of playing order")
+            raise InputError("the stops of a course are out of playing order; expected non-decreasing times")
 
     def __len__(self) -> int:
         return len(self.first) - 1
@@ -69,7 +75,13 @@ def reading_course(columns: Int64) -> Course:
     Returns
     -------
     Course
-        Its times are counted in columns.
+        Course whose times are counted in columns.
+
+    Examples
+    --------
+    >>> course = reading_course(np.array([0, 1, 2, 0, 1]))  # the first two columns are repeated
+    >>> len(course), course.start.tolist()
+    (5, [0.0, 1.0, 2.0, 3.0, 4.0, 5.0])
     """
     steps = np.arange(len(columns) + 1)
     return Course(columns.astype(np.int64), steps.astype(np.int64), steps.astype(np.float64), of_columns=True)

@@ -1,8 +1,8 @@
-"""The rough search: the best path over all stops, with frames and, in long pieces, stops taken in groups.
+"""The rough search: the best path over all stops, with frames and stops in groups where the piece is long.
 
-It bounds the work of long pieces, tells unfoldings apart, finds repeats where only images are known, and measures
-how far the score explains the recording: against the recording played backwards, which has the same sounds in an
-order that the score does not explain.
+It bounds the work for long pieces, chooses between unfoldings, finds repeats where only images are known, and
+measures how well the score explains the recording. The yardstick is the recording played backwards: the same
+sounds in an order that the score does not explain.
 """
 
 from __future__ import annotations
@@ -28,30 +28,30 @@ from fusili_mir.errors import InputError
 
 __all__ = ["DecodingOptions", "RoughSearch", "path_costs", "played_columns"]
 
-_LEAST_STEP = 4.0  # stops a frame: a glissando goes faster than any tempo
+_LEAST_STEP = 4.0  # stops per frame: a glissando is faster than any tempo
 _FEW_STOPS = 8
-_DENSEST_HZ = 12.0  # notes after each other
+_DENSEST_HZ = 12.0  # highest rate of successive notes
 
 
 @dataclass(frozen=True)
 class DecodingOptions:
-    """How a path may run.
+    """Limits and costs of a path.
 
     Attributes
     ----------
     max_speed : float
-        Fastest passage, over the average of the piece.
+        Speed of the fastest passage, relative to the average of the piece.
     skip_cost, filler_cost, margin_cost, jump_cost : float
-        In nats; see `fusili_mir.decoding.viterbi.PathCosts`.
+        Costs in nats; see `fusili_mir.decoding.viterbi.PathCosts`.
     hub_weight, column_hub_weight : float
-        How far stops that sound like everything are marked down, as the baseline does with frames: 1 is all the
-        way, as in a step of Sinkhorn's iteration. The second is for courses of single columns.
+        How strongly stops that resemble everything are penalised, as the baseline does for frames: 1 is in full,
+        as in one Sinkhorn iteration. The second applies to courses of single columns.
     onset_weight : float
-        Of the onsets that are heard; see `fusili_mir.audio.sound_envelope.FrameSound`.
+        Weight of the onsets that are heard; see `fusili_mir.audio.sound_envelope.FrameSound`.
     band_stops : int
-        Least width of the band.
+        Smallest width of the band, in stops.
     rough_cells : int
-        Most cells of the rough search.
+        Largest number of cells in the rough search.
     """
 
     max_speed: float = 16.0
@@ -73,7 +73,7 @@ class DecodingOptions:
             )
 
     def hub_weight_of(self, course: Course) -> np.float32:
-        """Return the weight for the stops of a course: less for few, each of which sounds for long."""
+        """Return the hub weight for a course: less for few stops, each of which sounds for long."""
         weight = self.column_hub_weight if course.of_columns else self.hub_weight
         return np.float32(weight * len(course) / (len(course) + _FEW_STOPS))
 
@@ -85,11 +85,11 @@ class RoughSearch:
     Attributes
     ----------
     similarity : CourseSimilarity
-        Of single frames and stops.
+        Similarity of single frames and stops.
     frame_sec : float
         Time from one frame to the next.
     scale : float
-        Of the cosines, as the bundle's model learnt it.
+        The bundle's scale of cosines.
     options : DecodingOptions
     """
 
@@ -100,7 +100,7 @@ class RoughSearch:
 
     @cached_property
     def factors(self) -> tuple[int, int]:
-        """Frames and stops in a group; powers of two, frames first while there are more of them."""
+        """Frames and stops per group, powers of two; frames are grouped first while there are more of them."""
         n_frames, n_stops = len(self.similarity.frames), len(self.similarity.course)
         by_frame = by_stop = 1
         while (n_frames / by_frame) * (n_stops / by_stop) > self.options.rough_cells:
@@ -112,7 +112,7 @@ class RoughSearch:
 
     @cached_property
     def likelihoods(self) -> Float32:
-        """Nats over the filler [shape=(n_frame_groups, n_stop_groups)]."""
+        """Log-likelihoods relative to the filler, in nats [shape=(n_frame_groups, n_stop_groups)]."""
         by_frame, by_stop = self.factors
         pooled = replace(self.similarity, frames=pool_frames(self.similarity.frames, by_frame))
         likelihoods = pooled.pooled(by_stop)
@@ -123,7 +123,7 @@ class RoughSearch:
 
     @cached_property
     def likelihood(self) -> float:
-        """Of the best path, in nats a frame: unfoldings are told apart by it."""
+        """Log-likelihood of the best path, in nats per frame; it decides between unfoldings."""
         return self._best_likelihood(self.likelihoods)
 
     @cached_property
@@ -149,11 +149,11 @@ class RoughSearch:
 
     @cached_property
     def stop_weights(self) -> Float32:
-        """How far each single stop counts as one [shape=(P,)]."""
+        """Weights of single stops [shape=(P,)]; see `CourseSimilarity.stop_weights`."""
         return self.similarity.stop_weights()
 
     def costs(self, jumps: bool = False) -> PathCosts:
-        """Say what a path of groups may do."""
+        """Return the costs of a path of groups."""
         weights = self.stop_weights
         if self.factors[1] > 1:
             weights = np.add.reduceat(weights, np.arange(0, len(weights), self.factors[1]))
@@ -172,11 +172,11 @@ class RoughSearch:
 
 
 def path_costs(options: DecodingOptions, weights: Float32, n_frames: int, frame_sec: float) -> PathCosts:
-    """Say what a path of so many frames may do along stops of such weights."""
+    """Return the costs of a path of `n_frames` frames along stops with the given weights."""
     fastest = max(_LEAST_STEP, options.max_speed * len(weights) / n_frames)
     return PathCosts(
         max_step=2 ** math.ceil(math.log2(fastest)),
-        # Frames that are longer than notes have to pass some.
+        # Frames that are longer than notes must skip some.
         skip=options.skip_cost * max(0.0, 1 - frame_sec * _DENSEST_HZ),
         filler=options.filler_cost,
         margin=options.margin_cost,
@@ -185,12 +185,12 @@ def path_costs(options: DecodingOptions, weights: Float32, n_frames: int, frame_
 
 
 def played_columns(rough: RoughSearch) -> Int64:
-    """Find out in which order the columns of a score are played, repeats and leaps included.
+    """Find the order in which the columns of a score are played, including repeats and leaps.
 
     Parameters
     ----------
     rough : RoughSearch
-        Along the columns in reading order.
+        Search along the columns in reading order.
 
     Returns
     -------

@@ -1,7 +1,7 @@
 """Comparing score and recording: cosines between image patches and audio frames.
 
-Inference needs no Sinkhorn: cosines are enough. What is compared are unit vectors, so that a product is a
-cosine; matrices are made block by block, never whole, so that memory does not grow with the recording.
+Inference needs no Sinkhorn iteration: cosines are enough. All embeddings are unit vectors, so a dot product is a
+cosine. Matrices are computed block by block, never whole, so memory does not grow with the recording.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ __all__ = [
 ]
 
 
-_BLOCK_CELLS = 2**22  # of one product: 16 MB
+_BLOCK_CELLS = 2**22  # cells of one product: 16 MB
 
 
 def unit_vectors(vectors: npt.ArrayLike) -> Float32:
@@ -52,6 +52,13 @@ def frame_similarity(patches: Float32, frames: Float32) -> Float32:
     -------
     np.ndarray [shape=(N, M)]
         Cosine similarities, the matrix F of the paper, within [-1, 1].
+
+    Examples
+    --------
+    >>> patches = np.array([[1, 0], [0, 1]], np.float32)
+    >>> frames = np.array([[0, 2], [3, 0], [1, 0]], np.float32)  # their lengths do not matter
+    >>> frame_similarity(patches, frames).tolist()
+    [[0.0, 1.0, 1.0], [1.0, 0.0, 0.0]]
     """
     if patches.ndim != 2 or frames.ndim != 2 or patches.shape[1] != frames.shape[1]:
         raise InputError(
@@ -61,20 +68,21 @@ def frame_similarity(patches: Float32, frames: Float32) -> Float32:
 
 
 def column_similarity(embeddings: Float32, mask: Bool, frames: Float32) -> Float32:
-    """Compare every column of a score with every audio frame: its best patch counts.
+    """Compare every column of a score with every audio frame; the best patch of a column counts.
 
     Parameters
     ----------
     embeddings : np.ndarray [shape=(C, R, d)]
         Embeddings of the R patches of each column.
     mask : np.ndarray [shape=(C, R)]
-        Which patches there are; at least one a column.
+        Patches that exist; at least one per column.
     frames : np.ndarray [shape=(M, d)]
+        Embeddings of the frames.
 
     Returns
     -------
     np.ndarray [shape=(C, M)]
-        Within [-1, 1].
+        Cosine similarities, within [-1, 1].
     """
     n_columns, n_rows, d = embeddings.shape
     similarity = frame_similarity(embeddings.reshape(-1, d), frames).T.reshape(-1, n_columns, n_rows)
@@ -82,16 +90,19 @@ def column_similarity(embeddings: Float32, mask: Bool, frames: Float32) -> Float
 
 
 def log_mean_exp(nats: Float32, axis: int) -> Float32:
-    """Return the logarithm of the mean of exponentials along an axis."""
+    """Return the logarithm of the mean of the exponentials along an axis."""
     top = nats.max(axis=axis, keepdims=True)
     mean = np.exp(nats - top).mean(axis=axis)
     return np.asarray(np.squeeze(top, axis) + np.log(mean), dtype=np.float32)
 
 
 def pool_frames(frames: Float32, factor: int) -> Float32:
-    """Average each `factor` successive frames [shape=(M, d)]; the last group may be shorter.
+    """Average groups of `factor` successive frames [shape=(M, d)]; the last group may be smaller.
 
-    The averages are not scaled to length 1: a product with one is the mean of the cosines.
+    The averages are not scaled to length 1: a dot product with one is the mean of the cosines.
+
+    >>> pool_frames(np.array([[1.0], [3.0], [5.0]], np.float32), factor=2).tolist()
+    [[2.0], [5.0]]
     """
     if factor == 1:
         return frames
@@ -102,18 +113,18 @@ def pool_frames(frames: Float32, factor: int) -> Float32:
 
 @dataclass(frozen=True)
 class CourseSimilarity:
-    """The similarity of the stops of a course with the frames of a recording, made where it is asked for.
+    """Similarity of the stops of a course and the frames of a recording, computed on demand.
 
     Attributes
     ----------
     embeddings : np.ndarray [shape=(C, R, d)]
         Unit vectors of the patches of each column.
     mask : np.ndarray [shape=(C, R)]
-        Which patches there are.
+        Patches that exist.
     frames : np.ndarray [shape=(M, d)]
-        Unit vectors of the frames, or averages of some.
+        Unit vectors of the frames, or averages of several.
     course : Course
-        Which columns each stop looks at; the best one counts.
+        Course that says which columns each stop looks at; the best one counts.
     """
 
     embeddings: Float32
@@ -145,19 +156,19 @@ class CourseSimilarity:
         return result
 
     def baseline(self, scale: float, n_columns: int = 1024) -> Float32:
-        """Return how similar each frame is to any column: the log of the mean of ``exp(scale * cosine)``.
+        """Return how similar each frame is to columns in general: the log of the mean of ``exp(scale * cosine)``.
 
         Parameters
         ----------
         scale : float
-            Of the cosines.
+            The bundle's scale of cosines.
         n_columns : int
-            How many columns are looked at, evenly taken from all.
+            Largest number of columns to sample, evenly spaced.
 
         Returns
         -------
         np.ndarray [shape=(M,)]
-            In nats.
+            Baseline of each frame, in nats.
         """
         sample = _evenly_taken(n_columns, len(self.embeddings))
         result = np.empty(len(self.frames), dtype=np.float32)
@@ -166,21 +177,21 @@ class CourseSimilarity:
         return result
 
     def prominence(self, scale: float, frame_baseline: Float32, n_frames: int = 1024) -> Float32:
-        """Return by how much each stop is more similar to any frame than columns are on the whole.
+        """Return how much more similar each stop is to frames in general than columns are.
 
         Parameters
         ----------
         scale : float
-            Of the cosines.
+            The bundle's scale of cosines.
         frame_baseline : np.ndarray [shape=(M,)]
-            As `baseline` gives it.
+            Baseline of each frame, as `baseline` returns it.
         n_frames : int
-            How many frames are looked at, evenly taken from all.
+            Largest number of frames to sample, evenly spaced.
 
         Returns
         -------
         np.ndarray [shape=(P,)]
-            In nats. Stops far above 0 sound like everything, those far below like nothing.
+            Prominence in nats. Stops far above 0 resemble every frame, those far below 0 resemble none.
         """
         sample = _evenly_taken(n_frames, len(self.frames))
         heard = replace(self, frames=self.frames[sample])
@@ -193,7 +204,7 @@ class CourseSimilarity:
         return result
 
     def pairs(self, frames: Int64, stops: Int64) -> Float32:
-        """Return the similarity of each frame with the stop of the same place in the other list [shape=(n,)]."""
+        """Return the similarity of ``frames[i]`` and ``stops[i]`` for every i [shape=(n,)]."""
         result = np.empty(len(frames), dtype=np.float32)
         size = max(16, _BLOCK_CELLS // (self.embeddings.shape[1] * self.embeddings.shape[2]))
         for start in range(0, len(frames), size):
@@ -211,10 +222,10 @@ class CourseSimilarity:
         return result
 
     def stop_weights(self) -> Float32:
-        """Say how far each stop counts as one [shape=(P,)].
+        """Return how much each stop counts where stops are counted [shape=(P,)].
 
-        Onsets do in full. Columns do so far as they look unlike the one before: a note head is passed as one
-        stop, however many columns it is wide, and so is the paper up to the next.
+        An onset counts as 1. A column counts by how much it differs from the previous one: a note head counts as
+        one stop, however many columns wide it is, and so does the paper up to the next.
         """
         if not self.course.of_columns:
             return np.ones(len(self.course), dtype=np.float32)
@@ -222,7 +233,7 @@ class CourseSimilarity:
         return np.append(np.float32(0), np.maximum(1 - self.likeness(columns[1:], columns[:-1]), 0.0))
 
     def likeness(self, columns: Int64, others: Int64) -> Float32:
-        """Return the mean cosine of the patches of each column with those of the other one [shape=(n,)]."""
+        """Return the mean cosine of the patches of ``columns[i]`` and ``others[i]`` for every i [shape=(n,)]."""
         result = np.empty(len(columns), dtype=np.float32)
         size = max(16, _BLOCK_CELLS // (self.embeddings.shape[1] * self.embeddings.shape[2]))
         for start in range(0, len(columns), size):
@@ -234,7 +245,7 @@ class CourseSimilarity:
         return result
 
     def frame_blocks(self, n_columns: int) -> Iterator[slice]:
-        """Cut the frames into blocks, so that a product with that many columns stays small."""
+        """Cut the frames into blocks small enough for a product with `n_columns` columns."""
         size = max(16, _BLOCK_CELLS // (n_columns * self.mask.shape[1]))
         for start in range(0, len(self.frames), size):
             yield slice(start, min(start + size, len(self.frames)))
@@ -248,7 +259,7 @@ class CourseSimilarity:
 
 
 def _evenly_taken(number: int, n_all: int) -> Int64:
-    """Return at most so many places out of all, evenly spread."""
+    """Return at most `number` of `n_all` places, evenly spaced."""
     return np.unique(np.linspace(0, n_all - 1, min(number, n_all)).round().astype(np.int64))
 
 

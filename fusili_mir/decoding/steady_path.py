@@ -1,9 +1,9 @@
-"""Settling a path: every stop begins with an onset, and lasts about as long as the tempo around lets expect.
+"""Settling a path: every stop begins with an onset and lasts about as long as the local tempo predicts.
 
-Similarities alone cannot tell the second of two equal chords from the first. Here each stop is given the frame in
-which it begins, so that three things together are best: how the frames up to the next stop sound, the onset at
-its beginning, and how long it lasts. What to expect of the last comes from the path itself, smoothed over many
-stops first, over fewer then.
+Similarities alone cannot distinguish the second of two equal chords from the first. Here each stop is assigned
+the frame in which it begins, to maximise the sum of three terms: how well the frames up to the next stop match,
+the onset at its beginning, and how well its duration fits. The expected duration comes from the path itself,
+smoothed over many stops at first and over fewer later.
 """
 
 from __future__ import annotations
@@ -21,25 +21,25 @@ from fusili_mir.decoding.viterbi import Block
 __all__ = ["settle"]
 
 _NEVER = np.float32(-1e9)
-_LONGEST_PASSED = 3  # stops in a row without a frame that may still have been played; more were left out
-_LEAST_NATS = np.float32(-2.0)  # a frame that sounds otherwise says so, and no more
-_MOST_COST = 30.0  # of a duration, in nats
-_ROUNDED_FRAMES = 0.7  # by so much are durations uncertain
+_LONGEST_PASSED = 3  # stops in a row that may have been played without a frame; longer runs were left out
+_LEAST_NATS = np.float32(-2.0)  # limits what a single frame that sounds different can cost
+_MOST_COST = 30.0  # largest cost of a duration, in nats
+_ROUNDED_FRAMES = 0.7  # uncertainty of a duration
 _BLOCK_STOPS = 16
 
 
 @dataclass(frozen=True)
 class _Pass:
-    """One of several rounds.
+    """Settings of one of several passes.
 
     Attributes
     ----------
     n_smoothed : int
-        Over how many stops to either side the tempo is taken.
+        Number of stops on either side over which the tempo is smoothed.
     reach_sec : float
-        How far a stop may move.
+        Largest distance that a stop may move.
     loosened : float
-        How much less durations count than they will in the end.
+        Factor by which the spread of durations is widened; 1 in the end.
     """
 
     n_smoothed: int
@@ -51,16 +51,16 @@ _PASSES = (_Pass(40, 6.0, 1.6), _Pass(40, 6.0, 1.3), _Pass(30, 4.0, 1.0), _Pass(
 
 
 def settle(stop: Int64, likelihoods: StopLikelihoods, onset: Float32, frame_sec: float) -> Int64:
-    """Move the beginnings of stops.
+    """Move the beginnings of stops to onsets at a steady tempo.
 
     Parameters
     ----------
     stop : np.ndarray of int [shape=(M,)]
-        A path: the stop of each frame; never falls.
+        A path: the stop of each frame. Non-decreasing.
     likelihoods : StopLikelihoods
-        Of these frames.
+        Likelihoods of these frames.
     onset : np.ndarray [shape=(M,)]
-        What a stop gains by beginning in each frame, in nats.
+        Gain of a stop that begins in each frame, in nats.
     frame_sec : float
         Time from one frame to the next.
 
@@ -85,7 +85,7 @@ def settle(stop: Int64, likelihoods: StopLikelihoods, onset: Float32, frame_sec:
 
 
 def _played_stops(stop: Int64) -> Int64:
-    """Return the stops from the first to the last of a path but for those that were left out."""
+    """Return the stops from the first to the last of a path, except those that were left out."""
     visited = np.unique(stop)
     runs = [
         np.arange(here, there if there - here - 1 <= _LONGEST_PASSED else here + 1)
@@ -95,9 +95,9 @@ def _played_stops(stop: Int64) -> Int64:
 
 
 def _local_tempo(lasting: Float64, arrival: Float64, n_smoothed: int) -> Float64:
-    """Return how many frames a unit of the score takes around each stop.
+    """Return the local tempo at each stop, in frames per unit of the score.
 
-    It is the slope of a line through the arrivals; where a line makes no sense, that of the whole path.
+    It is the slope of a line through the arrivals nearby; where a line makes no sense, that of the whole path.
     """
     position = np.cumsum(lasting) - lasting
     overall = (arrival[-1] - arrival[0]) / position[-1] if position[-1] > 0 else 1.0
@@ -125,11 +125,11 @@ def _best_arrivals(
     reach: int,
     spread: float,
 ) -> Float64:
-    """Find the best frames for stops to begin in, each within `reach` frames of its arrival, by Viterbi's way."""
+    """Find the best frame for each stop to begin in, within `reach` frames of its arrival, by Viterbi search."""
     n_frames, width = len(onset), 2 * reach + 1
     earliest = np.maximum.accumulate(np.clip(np.rint(arrival).astype(np.int64) - reach, 0, n_frames - 1))
     onsets = np.append(onset, np.full(width, _NEVER))
-    best = onsets[earliest[0] : earliest[0] + width]  # of all paths whose last stop begins in each frame
+    best = onsets[earliest[0] : earliest[0] + width]  # best total with the last stop beginning in each frame
     sources = np.empty((len(stops), width), np.int16)
     for number, heard in enumerate(_heard(stops, earliest, width, likelihoods)):
         left = best - heard[:width]
@@ -138,10 +138,10 @@ def _best_arrivals(
             break
         later = int(earliest[number + 1] - earliest[number])
         cost = _duration_cost(later + np.arange(-width + 1, width), expected[number], spread)
-        # Row a, column b: from the frame a of this stop's to the frame b of the next one's.
+        # Row a, column b: this stop begins in its frame a, the next one in its frame b.
         costs = np.lib.stride_tricks.sliding_window_view(cost, width)[::-1]
         totals = left[:, None] - costs
-        same = np.arange(later, width)  # a stop that is passed by has no onset
+        same = np.arange(later, width)  # a stop without a frame has no onset
         totals[same, same - later] -= onsets[earliest[number] + same]
         source = totals.argmax(axis=0)
         sources[number + 1] = source
@@ -155,9 +155,9 @@ def _best_arrivals(
 
 
 def _heard(stops: Int64, earliest: Int64, width: int, likelihoods: StopLikelihoods) -> Iterator[Float32]:
-    """Yield, for each stop, sums of its likelihoods from the first frame it may begin in up to each later one.
+    """Yield, for each stop, cumulative sums of its likelihoods from the first frame in which it may begin.
 
-    They reach to the last frame in which the next stop may begin, or to the end; what follows adds nothing.
+    They extend to the last frame in which the next stop may begin, or to the end; beyond it they are constant.
     """
     n_frames = len(likelihoods.baseline)
     for first in range(0, len(stops), _BLOCK_STOPS):
@@ -175,7 +175,7 @@ def _heard(stops: Int64, earliest: Int64, width: int, likelihoods: StopLikelihoo
 
 
 def _duration_cost(duration: Int64, expected: float, spread: float) -> Float32:
-    """Return what stops pay for lasting so many frames: nothing if it is as expected."""
+    """Return the cost of durations, in frames: 0 for the expected one."""
     ratio = np.log((np.maximum(duration, 0) + _ROUNDED_FRAMES) / (expected + _ROUNDED_FRAMES))
     variance = spread**2 + (_ROUNDED_FRAMES / (expected + _ROUNDED_FRAMES)) ** 2
     cost = np.minimum(ratio**2 / (2 * variance), _MOST_COST)

@@ -1,4 +1,4 @@
-"""How much better than anything else the stops of a course explain the frames of a recording."""
+"""How much better the stops of a course explain the frames of a recording than anything else does."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ __all__ = ["StopLikelihoods"]
 
 @dataclass(frozen=True)
 class StopLikelihoods:
-    """Scores in nats over the filler, made where they are asked for.
+    """Log-likelihoods relative to the filler, in nats, computed on demand.
 
     Attributes
     ----------
     similarity : CourseSimilarity
     scale : float
-        Of the cosines, as the bundle's model learnt it.
+        The bundle's scale of cosines.
     baseline : np.ndarray [shape=(M,)]
-        What each frame has in common with any column.
+        What each frame has in common with columns in general, in nats.
     hubs : np.ndarray [shape=(P,)]
-        What each stop has in common with any frame.
+        What each stop has in common with frames in general, in nats.
     is_silent : np.ndarray of bool [shape=(M,)]
-        Frames that say nothing about any stop.
+        Silent frames, which say nothing about any stop.
     """
 
     similarity: CourseSimilarity
@@ -59,13 +59,13 @@ class StopLikelihoods:
         return nats
 
     def pairs(self, frames: Int64, stops: Int64) -> Float32:
-        """Return the score of each frame at the stop of the same place in the other list [shape=(n,)]."""
+        """Return the likelihood of ``stops[i]`` in ``frames[i]`` for every i [shape=(n,)]."""
         nats = np.float32(self.scale) * self.similarity.pairs(frames, stops)
         nats -= self.baseline[frames] + self.hubs[stops]
         return np.where(self.is_silent[frames], np.float32(0.0), nats)
 
     def among(self, frames: Int64) -> StopLikelihoods:
-        """Keep some frames."""
+        """Return the likelihoods of some of the frames."""
         return replace(
             self,
             similarity=replace(self.similarity, frames=self.similarity.frames[frames]),

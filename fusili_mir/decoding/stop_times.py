@@ -1,8 +1,8 @@
 """From a warping path to the times at which stops begin, finer than frames.
 
-The path is in one frame at one stop and in the next at another: the new stop begins with the onset next to that
-change. Stops that the path passed by are placed between their neighbours as the score has them. What lies before
-the first stop or after the last one that was heard has no time.
+Where the path moves from one stop to another between two frames, the new stop begins with the onset nearest to
+that change. Stops that the path skipped are interpolated between their neighbours in score time. Stops before the
+first or after the last one that was heard have no time.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ class StopTimes:
     Attributes
     ----------
     onset_sec : np.ndarray [shape=(P,)]
-        Within the recording; NaN for stops before the first or after the last one that was heard.
+        Onsets within the recording; NaN for stops before the first or after the last one that was heard.
     end_sec : float
-        When the last one that was heard ends.
+        End of the last stop that was heard.
     confidence : np.ndarray [shape=(P,)]
-        Mean over its frames; 0 for stops without any.
+        Mean confidence over the frames of each stop; 0 for stops without frames.
     """
 
     onset_sec: Float64
@@ -43,7 +43,7 @@ class StopTimes:
 
     @property
     def is_heard(self) -> Bool:
-        """Whether stops lie within what was heard [shape=(P,)]."""
+        """Whether each stop lies within what was heard [shape=(P,)]."""
         return np.isfinite(self.onset_sec)
 
 
@@ -59,12 +59,12 @@ def stop_times(
     ----------
     path : WarpingPath
     similarity : CourseSimilarity
-        That the path was found with.
+        Similarity that the path was found with.
     grid : FrameGrid
-        Of the recording.
+        Frames of the recording.
     envelope : SoundEnvelope, optional
-        Of the recording: a stop begins with the onset next to the first frame that it is heard in. Without an
-        envelope, or an onset near, it begins with that frame.
+        Envelope of the recording: a stop begins with the onset nearest to its first frame. Without an envelope,
+        or without an onset nearby, it begins with that frame.
 
     Returns
     -------
@@ -76,7 +76,7 @@ def stop_times(
         raise InputError("nothing in the recording sounds like the score; is it a recording of this piece?")
     visited, first = np.unique(path.stop[music], return_index=True)
     frame = music[first]
-    begin_sec = grid.start_sec + frame * grid.frame_sec  # half-way from the middle of the frame before
+    begin_sec = grid.start_sec + frame * grid.frame_sec  # half-way between the middles of two frames
     onset_sec = np.full(n_stops, np.nan)
     onset_sec[visited] = (
         begin_sec if envelope is None else envelope.nearest_onset(begin_sec, _ONSET_REACH_SEC)

@@ -1,12 +1,12 @@
 """The best path through stops and frames: dynamic programming with a filler state beside every stop.
 
-In each frame the path is at one stop, in one of two states: the music of that stop sounds, or something else
-does (silence, applause, talk) while the place is kept. From frame to frame it stays, or goes on by at most
-`PathCosts.max_step` stops. Likelihoods are in nats relative to the filler, whose own is 0.
+In each frame the path is at one stop, in one of two states: the music of that stop sounds, or something else does
+(silence, applause, talk) while the path keeps its place. From one frame to the next it stays or advances by at
+most `PathCosts.max_step` stops. Likelihoods are logarithmic, in nats relative to the filler, whose own is 0.
 
-Frames are worked off in blocks, each with a range of stops: one range of all stops is an exact search, ranges
-that follow a rough path are a band. In long searches only the rows between blocks are kept, and a block is
-computed again when the path is traced back through it, so that memory does not grow with frames times stops.
+Frames are processed in blocks, each with a range of stops: ranges of all stops make an exact search, ranges that
+follow a rough path make a band. Long searches keep only the rows between blocks and compute a block again when
+the path is traced back through it, so memory does not grow with frames times stops.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ __all__ = [
 
 _NEVER = np.float32(-np.inf)
 _BLOCK_CELLS = 2**20
-_KEPT_CELLS = 2**23  # a search of up to so many cells, 12 bytes each, is kept whole
+_KEPT_CELLS = 2**23  # searches of up to this many cells, 12 bytes each, are kept whole
 
 
 @dataclass(frozen=True)
@@ -44,29 +44,29 @@ class Block:
 
 
 BlockLikelihoods: TypeAlias = Callable[[Block], Float32]
-"""Gives the score of a block [shape=(n_frames, n_stops)], in nats over the filler."""
+"""Returns the log-likelihoods of a block [shape=(n_frames, n_stops)], in nats relative to the filler."""
 
 
 @dataclass(frozen=True)
 class PathCosts:
-    """What a path may do, and what it pays for it, in nats.
+    """What a path may do, and what it costs, in nats.
 
     Attributes
     ----------
     max_step : int
-        Stops that it may go on by from one frame to the next; a power of two.
+        Largest number of stops to advance from one frame to the next; a power of two.
     skip : float
-        For each stop that is passed without a frame of its own.
+        Cost of each stop that is skipped, that is, has no frame of its own.
     filler : float
-        For entering the filler.
+        Cost of entering the filler.
     left_out, cut_off, margin : float
-        For beginning after the first stop, and for ending before the last one: so much for each stop that is
-        left out, and so much at most. Ending early has to be cheaper than rushing through the rest.
+        Cost of each stop before the beginning of the path, cost of each stop after its end, and the most that
+        either may add up to. Ending early must be cheaper than rushing through the rest.
     jump : float, optional
-        For going on at any other stop, backwards or forwards; without it, that is impossible. Only for blocks
-        that hold all stops.
+        Cost of continuing at any other stop, backwards or forwards; None if that is impossible. Only for blocks
+        that contain all stops.
     weight : np.ndarray of float [shape=(n_stops,)], optional
-        How far each stop counts as one, where stops are passed or left out; by default, 1.
+        Weight of each stop where stops are skipped or left out; by default 1.
     """
 
     max_step: int
@@ -86,11 +86,11 @@ class DecodedPath:
     Attributes
     ----------
     stop : np.ndarray of int [shape=(M,)]
-        Where it is.
+        Stop in each frame.
     is_filler : np.ndarray of bool [shape=(M,)]
-        Whether something else than the music of that stop sounds.
+        Whether something other than the music of that stop sounds.
     gap : np.ndarray of float [shape=(M,)]
-        By how many nats the stop likelihoods less than the best one of its frame: 0 or less.
+        Log-likelihood of the chosen state minus that of the best one in its frame, in nats: 0 or less.
     """
 
     stop: Int64
@@ -100,7 +100,7 @@ class DecodedPath:
 
 @dataclass(frozen=True)
 class _Table:
-    """Best likelihoods of the paths that end in each frame at each stop of a block [shape=(n_frames, n_stops)]."""
+    """Likelihoods of the best paths to each frame and stop of a block [shape=(n_frames, n_stops)]."""
 
     emission: Float32
     music: Float32
@@ -109,14 +109,14 @@ class _Table:
 
 @dataclass(frozen=True)
 class _Entry:
-    """The best likelihoods of paths that end just before a block, at each of its stops [shape=(n_stops,)]."""
+    """Likelihoods of the best paths that end just before a block, at each of its stops [shape=(n_stops,)]."""
 
     music: Float32
     filler: Float32
 
 
 def whole_blocks(n_frames: int, n_stops: int) -> list[Block]:
-    """Cut the frames into blocks that hold all stops."""
+    """Cut the frames into blocks that contain all stops."""
     size = max(8, _BLOCK_CELLS // n_stops)
     return [
         Block(slice(start, min(start + size, n_frames)), slice(0, n_stops))
@@ -127,7 +127,7 @@ def whole_blocks(n_frames: int, n_stops: int) -> list[Block]:
 def best_likelihood(
     likelihoods: BlockLikelihoods, blocks: Sequence[Block], n_stops: int, costs: PathCosts
 ) -> float:
-    """Return the score of the best path, in nats."""
+    """Return the log-likelihood of the best path minus its costs, in nats."""
     total, entry, table = 0.0, None, None
     for before, block in zip([None, *blocks], blocks, strict=False):
         entry = _entry(table, before, block)
@@ -146,16 +146,24 @@ def best_path(
     Parameters
     ----------
     likelihoods : callable
-        Gives the likelihoods of a block; in long searches asked twice for each.
+        Returns the likelihoods of a block; long searches call it twice per block.
     blocks : sequence of Block
-        Frames without gap or overlap, in order; the stops of neighbours overlap.
+        Blocks in order, with frames that neither overlap nor leave gaps; the stops of neighbours overlap.
     n_stops : int
-        Of the whole course.
+        Number of stops of the whole course.
     costs : PathCosts
 
     Returns
     -------
     DecodedPath
+
+    Examples
+    --------
+    >>> nats = np.array([[5, 0, 0], [0, 5, 0], [0, 5, 0], [0, 0, 5]], np.float32)  # (frames, stops)
+    >>> costs = PathCosts(max_step=2)
+    >>> path = best_path(lambda block: nats[block.frames, block.stops], whole_blocks(4, 3), 3, costs)
+    >>> path.stop.tolist()
+    [0, 1, 1, 2]
     """
     keep = sum(len(range(n_stops)[b.stops]) * (b.frames.stop - b.frames.start) for b in blocks) <= _KEPT_CELLS
     entries: list[_Entry | None] = []
@@ -198,25 +206,25 @@ def _entry(table: _Table | None, before: Block | None, block: Block) -> _Entry |
 
 
 def _top(entry: _Entry | None) -> float:
-    """Return what is taken off the likelihoods of a block: they are kept near 0, where float32 is fine."""
+    """Return what is subtracted from the likelihoods of a block to keep them near 0, where float32 is precise."""
     return 0.0 if entry is None else float(max(entry.music.max(), entry.filler.max()))
 
 
 def _counted(stops: slice, costs: PathCosts) -> Float32:
-    """Count some stops by their weights: how many lie before each of them, and in all [shape=(n_stops + 1,)]."""
+    """Return cumulative weights of some stops: before each of them, and in total [shape=(n_stops + 1,)]."""
     n_stops = stops.stop - stops.start
     weight = np.ones(n_stops) if costs.weight is None else costs.weight[stops]
     return np.append(0.0, np.cumsum(weight, dtype=np.float64)).astype(np.float32)
 
 
 def _beginning(stops: slice, costs: PathCosts) -> Float32:
-    """Return what it costs to begin at each of some stops; the first one of all is free."""
+    """Return the cost of beginning at each of some stops; the first stop of the course is free."""
     before = _counted(slice(0, stops.stop), costs)[stops.start : -1]
     return np.asarray(np.minimum(costs.left_out * before, costs.margin), dtype=np.float32)
 
 
 def _ending(stops: slice, n_stops: int, costs: PathCosts) -> Float32:
-    """Return what it costs to end at each of some stops; the last one of all is free."""
+    """Return the cost of ending at each of some stops; the last stop of the course is free."""
     counted = _counted(slice(stops.start, n_stops), costs)
     after = (counted[-1] - counted[1:])[: stops.stop - stops.start]
     return np.asarray(np.minimum(costs.cut_off * after, costs.margin), dtype=np.float32)
@@ -254,7 +262,7 @@ def _fill(emission: Float32, entry: _Entry | None, block: Block, costs: PathCost
 
 
 def _window_maximum(values: Float32, size: int) -> Float32:
-    """Return the maximum of each `size` successive values; `size` is a power of two."""
+    """Return the maximum of every `size` successive values; `size` is a power of two."""
     reach = 1
     while reach < size:
         values = np.maximum(values[reach:], values[:-reach])
@@ -265,7 +273,7 @@ def _window_maximum(values: Float32, size: int) -> Float32:
 def _trace_block(
     table: _Table, entry: _Entry | None, block: Block, place: tuple[int, bool], costs: PathCosts
 ) -> tuple[DecodedPath, tuple[int, bool]]:
-    """Follow a path back from its place in the last frame of a block; return its place before the block, too."""
+    """Trace a path back from its place in the last frame of a block; also return its place before the block."""
     n_frames = len(table.music)
     music, filler = table.music, table.filler
     if entry is not None:
@@ -275,7 +283,7 @@ def _trace_block(
     stop = np.empty(n_frames, dtype=np.int64)
     is_filler = np.empty(n_frames, dtype=bool)
     local, other = place[0] - block.stops.start, place[1]
-    before = len(music) - 2  # row of the frame before
+    before = len(music) - 2  # row of the previous frame
     for frame in range(n_frames - 1, -1, -1):
         stop[frame], is_filler[frame] = local, other
         if before < 0:
@@ -293,7 +301,7 @@ def _trace_block(
 
 
 def _source(either: Float32, local: int, passed: Float32, costs: PathCosts) -> int:
-    """Return the stop that a path came from which now is at stop `local`."""
+    """Return the previous stop of a path that is now at stop `local`."""
     first = max(0, local - costs.max_step)
     arriving = either[first:local] - (passed[local] - passed[first + 1 : local + 1])
     source, best = local, float(either[local])

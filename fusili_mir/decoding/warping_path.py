@@ -1,7 +1,7 @@
 """From similarities to one warping path over the whole recording.
 
-A rough search over all stops, an exact one in a band around it, and then the beginnings of stops settle where
-something begins to sound at a steady tempo.
+A rough search over all stops is followed by an exact one in a band around its path. Then the beginnings of stops
+are moved to onsets at a steady tempo.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ class WarpingPath:
     Attributes
     ----------
     stop : np.ndarray of int [shape=(M,)]
-        Never falls.
+        Stop in each frame. Non-decreasing.
     is_filler : np.ndarray of bool [shape=(M,)]
-        Frames in which something else than the music of that stop sounds.
+        Frames in which something other than the music of that stop sounds.
     similarity : np.ndarray of float [shape=(M,)]
         Cosine of each frame with its stop.
     confidence : np.ndarray of float [shape=(M,)]
-        How likely the stop is beside the best one nearby: 1 if it is the best; 0 in the filler.
+        Likelihood of the stop relative to the best one nearby: 1 if it is the best; 0 in the filler.
     reliability : float
-        Of the whole path: 0 if the score explains the recording no better than it does the recording played
-        backwards, 1 if nothing could be explained better without regard to order.
+        Reliability of the whole path: 0 if the score explains the recording no better than the recording played
+        backwards, 1 if ignoring the order of the score would explain it no better.
     """
 
     stop: Int64
@@ -65,15 +65,15 @@ def decode_path(
     frame_sec : float
         Time from one frame to the next.
     scale : float
-        Of the cosines, as the bundle's model learnt it.
+        The bundle's scale of cosines.
     options : DecodingOptions, optional
     sound : FrameSound, optional
-        What else is known about the frames.
+        Onsets and silences that are known about the frames.
 
     Returns
     -------
     WarpingPath
-        Monotonic; it may begin after the first stop and end before the last one.
+        Non-decreasing path; it may begin after the first stop and end before the last one.
     """
     options = options or DecodingOptions()
     n_frames, n_stops = len(similarity.frames), len(similarity.course)
@@ -102,7 +102,7 @@ def decode_path(
 
 
 def _with_silences(path: DecodedPath, sounding: Int64, n_frames: int) -> DecodedPath:
-    """Put the silent frames back: each goes on with what was before; filler at the beginning and at the end."""
+    """Put the silent frames back: each continues what was before; at either end they are filler."""
     frames = np.arange(n_frames)
     last = np.maximum(np.searchsorted(sounding, frames, side="right") - 1, 0)
     outside = (frames < sounding[0]) | (frames > sounding[-1])
@@ -114,7 +114,7 @@ def _with_silences(path: DecodedPath, sounding: Int64, n_frames: int) -> Decoded
 def _settled(
     path: DecodedPath, likelihoods: StopLikelihoods, onset: Float32, frame_sec: float
 ) -> DecodedPath:
-    """Let the beginnings of stops settle; what comes before the first one is filler."""
+    """Settle the beginnings of stops; frames before the first one are filler."""
     music = np.flatnonzero(~path.is_filler)
     if not len(music):
         return path
@@ -122,7 +122,7 @@ def _settled(
     after = np.searchsorted(music, frames).clip(max=len(music) - 1)  # the next frame of music
     lasting_sec = (music[after] - music[np.maximum(after - 1, 0)] - 1) * frame_sec
     between = (frames > music[0]) & (frames < music[-1])
-    # A short filler is a note that sounds otherwise, and a silence may be a rest.
+    # A short filler is a note that sounds different, and a silence may be a rest.
     kept = np.flatnonzero(~path.is_filler | (between & (likelihoods.is_silent | (lasting_sec < _SHORT_SEC))))
     settled = settle(path.stop[kept], likelihoods.among(kept), onset[kept], frame_sec)
     is_filler = path.is_filler.copy()

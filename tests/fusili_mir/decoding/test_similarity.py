@@ -100,7 +100,7 @@ def test_the_baseline_is_the_log_of_the_mean_over_all_columns() -> None:
 
 
 @pytest.mark.parametrize("block_cells", [2**22, 64])
-def test_a_stop_is_prominent_by_how_much_more_it_is_like_all_frames_than_columns_are(
+def test_prominence_is_how_much_more_a_stop_resembles_all_frames_than_columns_do(
     block_cells: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("fusili_mir.decoding.similarity._BLOCK_CELLS", block_cells)
@@ -114,7 +114,7 @@ def test_a_stop_is_prominent_by_how_much_more_it_is_like_all_frames_than_columns
     assert (found < 0).any()
 
 
-def test_prominence_is_measured_on_frames_taken_evenly_from_all() -> None:
+def test_prominence_is_measured_on_evenly_spaced_frames() -> None:
     similarity = random_similarity(3, n_frames=41)
     baseline = similarity.baseline(5.0)
     taken = np.arange(0, 41, 4)  # eleven, the first and the last among them
@@ -124,7 +124,7 @@ def test_prominence_is_measured_on_frames_taken_evenly_from_all() -> None:
 
 
 @pytest.mark.parametrize("block_cells", [2**22, 16])
-def test_columns_are_alike_as_the_patches_that_both_show_are_on_average(
+def test_likeness_is_the_mean_cosine_of_the_patches_that_both_columns_show(
     block_cells: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("fusili_mir.decoding.similarity._BLOCK_CELLS", block_cells)
@@ -146,7 +146,7 @@ def test_blocks_do_not_depend_on_how_the_frames_are_cut(monkeypatch: pytest.Monk
     np.testing.assert_allclose(similarity.baseline(20.0), baseline, atol=1e-5)
 
 
-def test_onsets_count_in_full_and_columns_so_far_as_they_look_new() -> None:
+def test_onsets_count_in_full_and_columns_by_how_new_they_look() -> None:
     looks = np.array([[1, 0], [1, 0], [0, 1], [0.6, 0.8], [-0.6, -0.8]], np.float32)[:, None]
     course = reading_course(np.arange(5))
     similarity = CourseSimilarity(looks, np.ones((5, 1), bool), looks[:, 0], course)

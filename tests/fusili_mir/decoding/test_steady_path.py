@@ -37,7 +37,7 @@ def random_likelihoods(rng: np.random.Generator, n_frames: int, n_stops: int) ->
 
 
 def total(arrival: tuple[int, ...], stops: Int64, expected: Float64, nats: Float32, onset: Float32) -> float:
-    """What beginning stops in some frames is worth, term by term."""
+    """The value of beginning stops in some frames, term by term."""
     worth = 0.0
     for number, begin in enumerate(arrival):
         is_last = number + 1 == len(stops)
@@ -54,7 +54,7 @@ def total(arrival: tuple[int, ...], stops: Int64, expected: Float64, nats: Float
 @pytest.mark.parametrize("block_stops", [1, 2, 16])
 @settings(max_examples=10, deadline=None)
 @given(st.integers(0, 10_000))
-def test_no_other_arrivals_within_reach_are_worth_more(block_stops: int, seed: int) -> None:
+def test_no_other_arrivals_within_reach_have_a_higher_value(block_stops: int, seed: int) -> None:
     rng = np.random.default_rng(seed)
     n_frames, reach = int(rng.integers(1, 10)), 2
     likelihoods = random_likelihoods(rng, n_frames, 6)
@@ -79,7 +79,7 @@ def test_no_other_arrivals_within_reach_are_worth_more(block_stops: int, seed: i
 
 @settings(max_examples=20, deadline=None)
 @given(st.integers(0, 10_000))
-def test_a_settled_path_never_falls_and_has_only_stops_that_were_passed(seed: int) -> None:
+def test_a_settled_path_is_non_decreasing_and_has_only_stops_that_were_played(seed: int) -> None:
     rng = np.random.default_rng(seed)
     n_frames, n_stops = int(rng.integers(1, 80)), int(rng.integers(1, 30))
     stop = np.sort(rng.integers(0, n_stops, n_frames))
@@ -91,11 +91,11 @@ def test_a_settled_path_never_falls_and_has_only_stops_that_were_passed(seed: in
     assert set(settled.tolist()) <= {-1, *_played_stops(stop).tolist()}
 
 
-def test_up_to_three_stops_in_a_row_may_have_been_passed_and_more_were_left_out() -> None:
+def test_up_to_three_stops_in_a_row_may_have_been_skipped_and_more_were_left_out() -> None:
     assert _played_stops(np.array([2, 2, 6, 11])).tolist() == [2, 3, 4, 5, 6, 11]
 
 
-def test_the_local_tempo_is_the_slope_of_a_line_through_the_arrivals_around() -> None:
+def test_the_local_tempo_is_the_slope_of_a_line_through_the_arrivals_nearby() -> None:
     lasting = np.array([1.0, 2.0, 1.0, 0.5, 1.5, 1.0, 1.0, 2.0])
     position = np.cumsum(lasting) - lasting
     arrival = np.array([0.0, 9.0, 31.0, 40.0, 44.0, 61.0, 70.0, 79.0])
@@ -119,7 +119,7 @@ CHORDS = np.array([B, A, A, A, A, A, A, C])
 
 
 def performed(frames_of_stop: Int64) -> CourseSimilarity:
-    """Play each chord for so many frames."""
+    """Play each chord for a given number of frames."""
     looks = np.eye(8, dtype=np.float32)
     sounds = np.repeat(CHORDS, frames_of_stop)
     return CourseSimilarity(
@@ -128,7 +128,7 @@ def performed(frames_of_stop: Int64) -> CourseSimilarity:
 
 
 def heard_at(begins: Int64, n_frames: int) -> FrameSound:
-    """Sound of which onsets are heard in some frames and nowhere else."""
+    """Sound with onsets in some frames and nowhere else."""
     onset = np.full(n_frames, -1.0, np.float32)
     onset[begins] = 2.0
     return FrameSound(onset, np.zeros(n_frames, bool))
@@ -141,7 +141,7 @@ def begins_of(stop: Int64) -> Int64:
 @pytest.mark.parametrize(
     "lasting", [[10] * 8, [10, 12, 9, 11, 8, 12, 10, 10], [10, 8, 9, 10, 11, 12, 13, 10]]
 )
-def test_equal_chords_in_a_row_begin_each_with_its_own_onset(lasting: list[int]) -> None:
+def test_equal_chords_in_a_row_each_begin_with_their_own_onset(lasting: list[int]) -> None:
     begins = np.cumsum(lasting) - lasting
     path = decode_path(performed(np.array(lasting)), FRAME_SEC, SCALE, sound=heard_at(begins, sum(lasting)))
     assert begins_of(path.stop).tolist() == begins.tolist()
@@ -155,7 +155,7 @@ def test_equal_chords_in_a_row_are_spread_evenly_where_no_onsets_are_known() -> 
     assert begins_of(path.stop) == pytest.approx(10 * np.arange(8), abs=1)
 
 
-def test_equal_chords_of_unequal_length_last_as_the_score_has_them() -> None:
+def test_equal_chords_of_unequal_length_last_as_long_as_in_the_score() -> None:
     beats = np.array([1, 1, 2, 1, 0.5, 0.5, 1, 1])
     lasting = (10 * beats).astype(int)
     similarity = performed(lasting)
@@ -166,14 +166,14 @@ def test_equal_chords_of_unequal_length_last_as_the_score_has_them() -> None:
     assert begins_of(path.stop) == pytest.approx(np.cumsum(lasting) - lasting, abs=1)
 
 
-def test_an_onset_that_is_none_does_not_upset_the_others() -> None:
+def test_a_false_onset_does_not_upset_the_others() -> None:
     begins = 10 * np.arange(8)
     path = decode_path(performed(np.full(8, 10)), FRAME_SEC, SCALE, sound=heard_at(np.append(begins, 34), 80))
     assert begins_of(path.stop).tolist() == begins.tolist()
 
 
 @pytest.mark.parametrize("n_before", [1, 7, 30])
-def test_a_recording_that_begins_later_is_settled_as_much_later(n_before: int) -> None:
+def test_a_recording_that_begins_later_is_settled_later_by_the_same_time(n_before: int) -> None:
     lasting = np.array([10, 12, 9, 11, 8, 12, 10, 10])
     similarity = performed(lasting)
     begins = np.cumsum(lasting) - lasting
@@ -187,7 +187,7 @@ def test_a_recording_that_begins_later_is_settled_as_much_later(n_before: int) -
     assert moved.stop[n_before:].tolist() == path.stop.tolist()
 
 
-def test_a_silence_between_chords_is_a_rest_of_the_one_before() -> None:
+def test_a_silence_between_chords_belongs_to_the_one_before() -> None:
     lasting = np.full(8, 10)
     begins = 10 * np.arange(8)
     sound = heard_at(begins, 80)

@@ -46,7 +46,7 @@ def likelihoods_of(similarity: CourseSimilarity, is_silent: np.ndarray) -> StopL
 
 @settings(max_examples=20, deadline=None)
 @given(st.integers(0, 1000))
-def test_likelihoods_are_cosines_over_what_frames_and_hubs_have_in_common_with_all(seed: int) -> None:
+def test_likelihoods_are_scaled_cosines_minus_baseline_and_hubs(seed: int) -> None:
     similarity = random_similarity(seed)
     is_silent = np.random.default_rng(seed).random(12) < 0.2
     slow, likelihoods = slow_likelihoods(similarity, is_silent), likelihoods_of(similarity, is_silent)
@@ -63,7 +63,7 @@ def test_a_silent_frame_says_nothing_about_any_stop() -> None:
     assert likelihoods.pairs(np.array([5, 5]), np.array([0, 3])).tolist() == [0.0] * 2
 
 
-def test_some_frames_keep_the_likelihoods_that_they_had_among_all() -> None:
+def test_selected_frames_keep_the_likelihoods_that_they_had_among_all() -> None:
     is_silent = np.arange(12) == 5
     likelihoods = likelihoods_of(random_similarity(0), is_silent)
     whole = likelihoods(Block(slice(0, 12), slice(0, 4)))
@@ -71,7 +71,7 @@ def test_some_frames_keep_the_likelihoods_that_they_had_among_all() -> None:
     assert likelihoods.among(kept)(Block(slice(0, 4), slice(0, 4))) == pytest.approx(whole[kept], abs=1e-6)
 
 
-def test_only_stops_that_are_like_everything_are_marked_down() -> None:
+def test_only_stops_that_resemble_everything_are_penalised() -> None:
     looks = np.eye(4, dtype=np.float32)[:, None]  # (C=4, R=1, d=4)
     frames = np.eye(4, dtype=np.float32)[[0, 0, 0, 1]]
     course = Course(np.arange(4), np.arange(5), np.arange(5.0))

@@ -44,7 +44,7 @@ def test_after_filler_an_onset_is_where_its_frame_begins() -> None:
     assert times.onset_sec[1] == 2.0
 
 
-def test_stops_that_were_passed_by_lie_between_their_neighbours_as_in_the_score() -> None:
+def test_skipped_stops_lie_between_their_neighbours_as_in_the_score() -> None:
     course = Course(np.arange(4), np.arange(5), np.array([0.0, 1.0, 4.0, 5.0, 6.0]))
     similarity = similarity_of([[1, 0, 0, 0]] * 4 + [[0, 0, 1, 0]], course)
     times = stop_times(path_of([0, 0, 0, 0, 2]), similarity, FrameGrid(5, 1.0))
@@ -83,14 +83,14 @@ def envelope_with_onsets(*onsets_sec: float, n_steps: int = 400) -> SoundEnvelop
     return SoundEnvelope(rise.astype(np.float32), np.ones(n_steps, np.float32))
 
 
-def test_a_stop_begins_with_the_onset_that_is_heard_next_to_its_first_frame() -> None:
+def test_a_stop_begins_with_the_onset_nearest_to_its_first_frame() -> None:
     similarity = similarity_of([[1, 0, 0, 0]] * 2 + [[0, 1, 0, 0]] * 2)
     envelope = envelope_with_onsets(0.033, 1.962)
     times = stop_times(path_of([0, 0, 1, 1]), similarity, FrameGrid(4, 1.0), envelope)
     assert times.onset_sec[:2] == pytest.approx([0.033, 1.962], abs=1e-3)
 
 
-def test_a_stop_without_an_onset_near_begins_with_its_first_frame() -> None:
+def test_a_stop_without_an_onset_nearby_begins_with_its_first_frame() -> None:
     similarity = similarity_of([[1, 0, 0, 0]] * 2 + [[0, 1, 0, 0]] * 2)
     envelope = envelope_with_onsets(1.5)
     times = stop_times(path_of([0, 0, 1, 1]), similarity, FrameGrid(4, 1.0, start_sec=0.25), envelope)

@@ -28,7 +28,7 @@ def counted(stops: range, costs: PathCosts) -> float:
 
 
 def step_cost(source: int, target: int, costs: PathCosts) -> float:
-    """Return what going from one stop to another costs, infinity if it cannot be done."""
+    """Return the cost of going from one stop to another; infinity if that is impossible."""
     possible = 0 <= target - source <= costs.max_step
     walk = costs.skip * counted(range(source + 1, target), costs) if possible else np.inf
     return min(walk, np.inf if costs.jump is None else costs.jump)
@@ -62,7 +62,7 @@ def slow_best_likelihood(likelihoods: Float32, costs: PathCosts) -> float:
 
 
 def likelihood_of(path: DecodedPath, likelihoods: Float32, costs: PathCosts) -> float:
-    """Add up what a path earns and pays."""
+    """Add up the likelihoods and costs of a path."""
     n_stops = likelihoods.shape[1]
     total = -begin_cost(int(path.stop[0]), costs) - end_cost(int(path.stop[-1]), n_stops, costs)
     for frame, (stop, is_filler) in enumerate(zip(path.stop, path.is_filler, strict=True)):
@@ -130,7 +130,7 @@ def test_a_search_that_keeps_only_rows_between_blocks_finds_the_same_path(
     assert again.is_filler.tolist() == kept.is_filler.tolist()
 
 
-def test_in_a_band_that_holds_the_path_it_is_found_as_without_one() -> None:
+def test_a_band_around_the_path_finds_the_same_path_as_a_search_without_one() -> None:
     true = np.repeat(np.arange(30), 4)
     likelihoods = np.full((120, 30), -5, np.float32)
     likelihoods[np.arange(120), true] = 5

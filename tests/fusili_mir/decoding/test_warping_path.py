@@ -84,7 +84,7 @@ def test_a_recording_of_the_middle_begins_and_ends_there() -> None:
     assert path.stop[-1] == pytest.approx(69, abs=1)
 
 
-def test_notes_that_sound_alike_are_spread_at_a_steady_tempo() -> None:
+def test_notes_that_sound_alike_are_spread_evenly() -> None:
     notes = score_embeddings(3)
     embeddings = notes[[0, 1, 1, 1, 1, 2]]  # four times the same note
     true = np.repeat(np.arange(6), 20)
@@ -103,7 +103,7 @@ def test_another_piece_is_unreliable_and_the_right_one_is_not() -> None:
     assert decode(embeddings, recording(embeddings, true, noise=2.0)).reliability > 0.3
 
 
-def test_repeats_and_leaps_are_found_by_ear() -> None:
+def test_repeats_and_leaps_are_found_in_the_recording() -> None:
     embeddings = score_embeddings(60)
     runs = [np.arange(0, 40), np.arange(10, 40), np.arange(50, 60)]  # a repeat, and a leap to a coda
     true = np.repeat(np.concatenate(runs), 5)
@@ -123,7 +123,7 @@ def test_without_repeats_the_columns_are_played_in_reading_order() -> None:
     assert played_columns(rough).tolist() == list(range(60))
 
 
-def test_the_course_that_was_played_is_most_likely() -> None:
+def test_the_course_that_was_played_is_the_most_likely() -> None:
     embeddings = score_embeddings(40)
     twice = np.concatenate((np.arange(40), np.arange(40)))
     frames = recording(embeddings, np.repeat(twice, 5))
