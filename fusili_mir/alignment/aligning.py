@@ -74,15 +74,15 @@ def align_encoded(
     Parameters
     ----------
     pages : Pages
-        Of `load_pages`, or of `render_pages` with ``unfold="none"``.
+        Pages from `load_pages`, or from `render_pages` with ``unfold="none"``.
     score, audio : EncodedScore, EncodedAudio
         Both encoded with the same bundle.
     scale : float
-        Of the bundle's cosines.
+        The bundle's scale of cosines.
     unfold : "auto", "maximal", "minimal" or "none"
-        How the repeats of a symbolic score are played; "auto" finds out.
+        How the repeats of a symbolic score are played; "auto" finds out from the recording.
     jumps : bool
-        Whether the music may go on at another place, as in repeats; for images, whose signs are not read.
+        Whether the music may continue elsewhere, as in repeats; for images, whose repeat signs are not read.
     options : DecodingOptions, optional
 
     Returns
@@ -92,7 +92,7 @@ def align_encoded(
     Warns
     -----
     AlignmentWarning
-        If the recording does not seem to be one of this score.
+        If the recording does not seem to be of this score.
     """
     if pages.score is not None and jumps:
         raise InputError("jumps are for page images; the repeats of a symbolic score come from unfold")
@@ -104,7 +104,7 @@ def align_encoded(
     else:
         raise InputError(
             f"{pages.filename}: repeat signs are not read from images, so unfold cannot be {unfold!r}; "
-            "use jumps to let repeats be found by ear"
+            "use jumps to find repeats in the recording"
         )
     if not alignment.is_reliable:
         warnings.warn(
@@ -130,17 +130,17 @@ def align_recording(
     Parameters
     ----------
     pages : Pages
-        Of `load_pages`, or of `render_pages` with ``unfold="none"``.
+        Pages from `load_pages`, or from `render_pages` with ``unfold="none"``.
     recording : str, Path or Recording
         An audio file, or `AudioSamples`.
     model : str, Path, Bundle or Encoder, optional
-        By default the bundle that is installed with the package.
+        Model to encode with; by default the bundle that is installed with the package.
     unfold, jumps
         See `align_encoded`.
     cache : str or Path, optional
         A file that keeps the embeddings of the score for the next recording.
     progress : bool
-        Whether to show bars on a terminal.
+        Whether to show progress bars on a terminal.
 
     Returns
     -------
@@ -171,22 +171,22 @@ def align_score(
     audio : str, Path or Recording
         An audio file, or `AudioSamples`.
     model : str, Path, Bundle or Encoder, optional
-        By default the bundle that is installed with the package.
+        Model to encode with; by default the bundle that is installed with the package.
     unfold : "auto", "maximal", "minimal" or "none"
-        How repeats are played; "auto" finds out.
+        How repeats are played; "auto" finds out from the recording.
     engraving : EngravingOptions, optional
         How the score is engraved for the model.
 
     Returns
     -------
     performance : partitura.performance.Performance
-        The notes that were heard, at their seconds.
+        The notes that were heard, with their times in seconds.
     alignment : list of dict
         `label`, `score_id`, `performance_id`, `performance_time` and `confidence`.
     score : partitura.score.Score
-        Unfolded as it was played, of one part into which all parts are merged: the one form in which
-        `partitura.save_match` and the time maps take it. Ids are those of the file, with ``-1``, ``-2``, ...
-        for each time that a note is played, if the score has repeats.
+        Unfolded as it was played, with all parts merged into one: the only form that `partitura.save_match` and
+        the time maps accept. Ids are those of the file; if the score has repeats, each time that a note is
+        played adds ``-1``, ``-2``, ...
     """
     alignment = align_recording(render_pages(filename, engraving), audio, model, unfold)
     assert alignment.played is not None  # noqa: S101
@@ -204,18 +204,18 @@ def align_pages(
     Parameters
     ----------
     pages : Pages, or files
-        Of `load_pages`, or what it takes.
+        Pages from `load_pages`, or files that it accepts.
     audio : str, Path or Recording
         An audio file, or `AudioSamples`.
     model : str, Path, Bundle or Encoder, optional
-        By default the bundle that is installed with the package.
+        Model to encode with; by default the bundle that is installed with the package.
     jumps : bool
-        Whether the music may go on at another place, as in repeats.
+        Whether the music may continue elsewhere, as in repeats.
 
     Returns
     -------
     np.ndarray of `FRAME_DTYPE` [shape=(M,)]
-        A row for each audio frame: `onset_sec`, `page`, `system`, `x`, `y` (pixels of the page), `similarity`
+        One row per audio frame: `onset_sec`, `page`, `system`, `x`, `y` (pixels of the page), `similarity`
         and `confidence`.
     """
     if not isinstance(pages, Pages):
@@ -224,7 +224,7 @@ def align_pages(
 
 
 def as_encoder(model: str | Path | Bundle | Encoder | None) -> Encoder:
-    """Open a model: a folder, a bundle, an encoder itself, or the one that is installed with the package."""
+    """Open a model: a folder, a bundle, an encoder itself or, for None, the one installed with the package."""
     if isinstance(model, Encoder):
         return model
     if model is None:

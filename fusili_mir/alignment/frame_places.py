@@ -1,7 +1,7 @@
-"""Where on the pages the music is in each frame: a place that moves on smoothly from onset to onset.
+"""Where on the pages the music is in each frame: a place that moves smoothly from onset to onset.
 
-Between two onsets of a system the place goes in a straight line from one to the other; before a line break it
-goes to the end of the system. Measures in which nothing begins are passed at their bar line.
+Between two onsets in a system the place moves in a straight line from one to the other; before a line break it
+moves to the end of the system. Measures in which nothing begins are entered at their bar line.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ _FIELDS: list[tuple[str, Any]] = [
     ("confidence", "f4"),
 ]
 FRAME_DTYPE = np.dtype(_FIELDS)
-"""One audio frame: when it begins, within the recording, the place on the page that sounds in its middle, how
-similar the two are, and how sure the place is; confidence is 0 where something else than the score is heard."""
+"""One audio frame: when it begins within the recording, the place on the page that sounds at its middle, the
+similarity of the two, and the confidence in the place: 0 where something other than the score is heard."""
 
 
 def frames_of_places(
@@ -44,17 +44,17 @@ def frames_of_places(
     axis: ScoreAxis,
     grid: FrameGrid,
 ) -> Table:
-    """Place each frame between the places that begin around it, where only images are known.
+    """Locate each frame between the places that begin before and after it, if only images are known.
 
     Parameters
     ----------
     path : WarpingPath
-        Along the places.
+        Path along the places.
     places : NotePlaces
     times : StopTimes
-        When they begin.
+        Times at which the places begin.
     course : Course
-        Of the columns that they are among, one a stop.
+        Course of the columns that contain the places, one column per stop.
     axis : ScoreAxis
     grid : FrameGrid
 
@@ -75,14 +75,14 @@ def frames_of_places(
 def frames_of_notes(
     path: WarpingPath, played: PlayedScore, tempo: TempoMap, axis: ScoreAxis, grid: FrameGrid
 ) -> Table:
-    """Place each frame between the onsets around it.
+    """Locate each frame between the onsets before and after it.
 
     Parameters
     ----------
     path : WarpingPath
     played : PlayedScore
     tempo : TempoMap
-        Beats <-> seconds.
+        Map between beats and seconds.
     axis : ScoreAxis
     grid : FrameGrid
 
@@ -125,7 +125,7 @@ def _anchors(played: PlayedScore) -> tuple[Float64, Int32, Float64]:
     system = np.concatenate((notes["system"], measures["system"]))
     middle = (notes["x0"].astype(np.float64) + notes["x1"]) / 2
     x = np.concatenate((middle, measures["x0"].astype(np.float64)))
-    # At one beat, the leftmost note counts; the bar line only where no note begins.
+    # At each beat the leftmost note counts; the bar line only where no note begins.
     is_bar_line = np.repeat([0, 1], [len(notes), len(measures)])
     order = np.lexsort((x, is_bar_line, beat))
     beat, first = np.unique(beat[order], return_index=True)
@@ -133,6 +133,6 @@ def _anchors(played: PlayedScore) -> tuple[Float64, Int32, Float64]:
 
 
 def _measure_ends(played: PlayedScore, beat: Float64) -> Float64:
-    """Return the x of the right bar line of the measures that hold some beats."""
+    """Return the x of the right bar line of the measure that contains each beat."""
     measure = np.searchsorted(played.measures["start_beat"].round(6), beat, side="right") - 1
     return np.asarray(played.measures["x1"][np.maximum(measure, 0)], dtype=np.float64)

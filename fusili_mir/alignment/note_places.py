@@ -1,7 +1,7 @@
-"""Where on page images something may begin to sound, for want of a score that says so.
+"""Where on page images something may begin to sound, if no symbolic score says so.
 
-A column that sounds like nothing in the recording is paper, a bar line, a clef; columns side by side that sound
-alike are one note head or chord. What is left are places to stop at, as the onsets of a score are.
+A column that resembles nothing in the recording is paper, a bar line or a clef; adjacent columns that resemble
+each other are one note head or chord. What remains are places to stop at, like the onsets of a score.
 """
 
 from __future__ import annotations
@@ -19,25 +19,25 @@ from fusili_mir.pages.score_axis import ScoreAxis
 
 __all__ = ["NotePlaces", "find_places"]
 
-_LEAST_PROMINENCE = -1.0  # nats: how much like the frames of the recording, on the whole, a column must be
+_LEAST_PROMINENCE = -1.0  # nats: how similar a column must be to frames of the recording in general
 _ALIKE = 0.8  # cosine
 _LISTENED_FRAMES = 2048
-_SPREAD = 0.2  # longer notes take more room, but not in proportion
+_SPREAD = 0.2  # longer notes take more space, but not in proportion
 
 
 @dataclass(frozen=True)
 class NotePlaces:
-    """The places of a course of columns.
+    """The places on a course of columns.
 
     Attributes
     ----------
     course : Course
-        With a stop for each place; its times are columns, clefs and key signatures at the beginnings of systems
-        left out.
+        Course with one stop per place; its times are columns, not counting clefs and key signatures at the
+        beginnings of systems.
     first, last : np.ndarray of int [shape=(n,)]
-        From which to which stop of the course of columns each place reaches.
+        First and last stop of the course of columns that each place covers.
     lengths : np.ndarray [shape=(P,)]
-        How long the way through each stop of the course of columns is: 0 in clefs and key signatures, else 1.
+        Length of each stop of the course of columns: 0 in clefs and key signatures, otherwise 1.
     """
 
     course: Course
@@ -51,14 +51,14 @@ class NotePlaces:
         Parameters
         ----------
         times : StopTimes
-            Of the places.
+            Times of the places.
         seconds : np.ndarray [shape=(m,)]
 
         Returns
         -------
         np.ndarray [shape=(m,)]
-            In stops, 3.5 is the middle of stop 3. From place to place it goes evenly; it is to the left of the
-            first one before that begins, and to the right of the last one after that has begun.
+            Position in stops: 3.5 is the middle of stop 3. It moves evenly from place to place; it is left of
+            the first place before that begins, and right of the last one after that has begun.
         """
         heard = times.is_heard
         edges = np.arange(len(self.lengths) + 1)
@@ -77,15 +77,15 @@ class NotePlaces:
         Parameters
         ----------
         times : StopTimes
-            Of the places.
+            Times of the places.
         columns : np.ndarray of int [shape=(P,)]
-            Of the course of columns.
+            Columns of the course of columns.
         axis : ScoreAxis
 
         Returns
         -------
         PlaceMoments
-            Of the places that were heard, half a column wider on both sides: a note head reaches so far.
+            Moments of the places that were heard, half a column wider on both sides, as note heads are.
         """
         heard = times.is_heard
         first, last = axis.columns[columns[self.first[heard]]], axis.columns[columns[self.last[heard]]]
@@ -104,18 +104,18 @@ def find_places(similarity: CourseSimilarity, scale: float, axis: ScoreAxis, is_
     Parameters
     ----------
     similarity : CourseSimilarity
-        Of a course of columns.
+        Similarity of a course of columns.
     scale : float
-        Of the cosines, as the bundle's model learnt it.
+        The bundle's scale of cosines.
     axis : ScoreAxis
-        Of the same columns.
+        Score axis of the same columns.
     is_silent : np.ndarray of bool [shape=(M,)]
-        Frames that are not listened to: paper may sound like silence.
+        Frames to ignore: paper may resemble silence.
 
     Returns
     -------
     NotePlaces
-        All columns, if none sounds like the recording.
+        Places that cover all columns, if none resembles the recording.
     """
     columns = similarity.course.columns
     heard = similarity if is_silent.all() else replace(similarity, frames=similarity.frames[~is_silent])
@@ -133,7 +133,7 @@ def find_places(similarity: CourseSimilarity, scale: float, axis: ScoreAxis, is_
 
 
 def _begins_place(similarity: CourseSimilarity, columns: Int64, axis: ScoreAxis) -> Bool:
-    """Say which of some columns are unlike the one before, or not beside it [shape=(n,)]."""
+    """Return which columns differ from the previous one, or are not adjacent to it [shape=(n,)]."""
     here, before = columns[1:], columns[:-1]
     system = axis.columns["system"]
     beside = (here == before + 1) & (system[here] == system[before])
@@ -141,12 +141,12 @@ def _begins_place(similarity: CourseSimilarity, columns: Int64, axis: ScoreAxis)
 
 
 def _lengths(columns: Int64, first: Int64, axis: ScoreAxis) -> Float64:
-    """Say how long the way through columns is [shape=(P,)]: none where systems have clefs and key signatures.
+    """Return the lengths of columns [shape=(P,)]: 0 where systems have clefs and key signatures, otherwise 1.
 
-    They end about where systems begin to sound.
+    Clefs and key signatures end about where systems begin to sound.
     """
     system = axis.columns["system"]
-    number = np.arange(len(axis)) - np.searchsorted(system, system)  # of each column in its system
+    number = np.arange(len(axis)) - np.searchsorted(system, system)  # index of each column in its system
     begins = columns[first]
     _, leftmost = np.unique(system[begins], return_index=True)
     clef = np.quantile(number[begins[leftmost]], 0.5, method="lower")

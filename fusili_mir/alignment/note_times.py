@@ -1,7 +1,7 @@
 """From the times of stops to the onsets and offsets of notes.
 
-Notes of a chord share an onset; notes that share a stop with earlier ones are placed by the tempo. What lies
-before the first stop or after the last one that was heard has no time.
+Notes of a chord share an onset; notes that share a stop with earlier ones are placed by the tempo. Notes
+before the first or after the last stop that was heard have no time.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ class NoteTimes:
     Attributes
     ----------
     onset_sec, offset_sec : np.ndarray [shape=(n_notes,)]
-        Within the recording; NaN for notes that were not heard.
+        Times within the recording; NaN for notes that were not heard.
     confidence : np.ndarray [shape=(n_notes,)]
-        Within [0, 1]; 0 for notes that were not heard.
+        Confidence within [0, 1]; 0 for notes that were not heard.
     tempo : TempoMap
-        Beats <-> seconds of the whole performance.
+        Map between beats and seconds of the whole performance.
     """
 
     onset_sec: Float64
@@ -54,14 +54,14 @@ def note_times(
         The same notes on the course.
     stops : StopTimes
     reliability : float
-        Of the path; confidences are lowered by it.
+        Reliability of the path; confidences are multiplied by it.
     grid : FrameGrid
-        Of the recording.
+        Frames of the recording.
 
     Returns
     -------
     NoteTimes
-        A note ends where the score says; a grace note where the note begins that it leads to.
+        A note ends where the score says, a grace note where the note that it leads to begins.
     """
     notes = played.notes
     tempo = _tempo_map(played, on_course, stops)
@@ -82,7 +82,7 @@ def note_times(
 
 
 def _tempo_map(played: PlayedScore, on_course: PlayingCourse, stops: StopTimes) -> TempoMap:
-    """Pair the beats of onsets, grace notes left out, with their seconds; and the end, too."""
+    """Pair the beats of onsets, except grace notes, and of the end with their seconds."""
     notes = played.notes
     known = on_course.begins_stop & (on_course.stop_of_note >= 0)
     if np.any(known & ~notes["is_grace"]):
@@ -100,7 +100,7 @@ def _tempo_map(played: PlayedScore, on_course: PlayingCourse, stops: StopTimes) 
 
 
 def _is_heard(played: PlayedScore, on_course: PlayingCourse, stops: StopTimes) -> Bool:
-    """Say which notes lie within what was heard; those without a place on the pages, by their beat."""
+    """Return which notes lie within what was heard; for those without a place on the pages, the beat decides."""
     placed = on_course.stop_of_note >= 0
     heard: Bool = placed & stops.is_heard[np.maximum(on_course.stop_of_note, 0)]
     if heard.any():

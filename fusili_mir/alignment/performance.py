@@ -20,15 +20,15 @@ __all__ = [
 ]
 
 NoteAlignment: TypeAlias = list[dict[str, Any]]
-"""partitura's list of dicts: `label`, `score_id`, `performance_id`; the matches of ours have `performance_time`
-(seconds) and `confidence` besides."""
+"""partitura's list of dicts: `label`, `score_id`, `performance_id`; our matches also have `performance_time`
+(seconds) and `confidence`."""
 
 _VELOCITY = 64  # loudness is not measured
 _MIN_DURATION_SEC = 0.02
 
 
 def note_alignment(notes: Table) -> NoteAlignment:
-    """List which note of the score is which note of the performance.
+    """Pair the notes of the score with those of the performance.
 
     Parameters
     ----------
@@ -39,7 +39,14 @@ def note_alignment(notes: Table) -> NoteAlignment:
     -------
     list of dict
         A `match` for every note that was heard, a `deletion` for every other. The note ``x`` of the score is
-        the note ``nx`` of the performance: partitura wants ids of performed notes to begin with an n.
+        the note ``nx`` of the performance: partitura expects ids of performed notes to begin with n.
+
+    Examples
+    --------
+    >>> fields = [("id", "U8"), ("onset_sec", "f8"), ("confidence", "f8")]
+    >>> heard, missing = note_alignment(np.array([("a", 0.5, 0.9), ("b", np.nan, 0.0)], fields))
+    >>> heard["label"], heard["performance_id"], missing
+    ('match', 'na', {'label': 'deletion', 'score_id': 'b'})
     """
     return [
         {
@@ -56,7 +63,7 @@ def note_alignment(notes: Table) -> NoteAlignment:
 
 
 def performance_from_notes(notes: Table) -> pt.performance.Performance:
-    """Make a performance of the notes of an alignment.
+    """Make a performance from the notes of an alignment.
 
     Parameters
     ----------
@@ -66,7 +73,7 @@ def performance_from_notes(notes: Table) -> pt.performance.Performance:
     Returns
     -------
     partitura.performance.Performance
-        Of one part.
+        Performance with one part.
     """
     heard = notes[np.isfinite(notes["onset_sec"])]
     performed = [
@@ -87,14 +94,14 @@ def performance_from_notes(notes: Table) -> pt.performance.Performance:
 def performance_from_alignment(
     alignment: NoteAlignment, score_data: pt.score.ScoreLike
 ) -> pt.performance.Performance:
-    """Play a score as an alignment says.
+    """Make a performance of a score from an alignment.
 
     Parameters
     ----------
     alignment : list of dict
-        Its matches have a `performance_time`, in seconds.
+        Alignment whose matches have a `performance_time`, in seconds.
     score_data : partitura.score.Score or Part
-        The score that the alignment came with: its first part is played.
+        The score that the alignment belongs to; its first part is played.
 
     Returns
     -------
@@ -115,22 +122,22 @@ def performance_from_alignment(
 def anchors_from_alignment(
     alignment: NoteAlignment, score_data: pt.score.ScoreLike, spacing_beat: float = 0.0
 ) -> Float64:
-    """Pair beats with seconds, as `parangonar.AnchorPointNoteMatcher` takes them.
+    """Pair beats with seconds, as `parangonar.AnchorPointNoteMatcher` expects them.
 
     Parameters
     ----------
     alignment : list of dict
-        Its matches have a `performance_time`, in seconds.
+        Alignment whose matches have a `performance_time`, in seconds.
     score_data : partitura.score.Score or Part
-        The score that the alignment came with.
+        The score that the alignment belongs to.
     spacing_beat : float
-        Least distance of two anchors; by default there is one for every onset of the score.
+        Smallest distance between two anchors; by default there is one per onset of the score.
 
     Returns
     -------
     np.ndarray [shape=(n, 2)]
-        Rows of (beat, second) with rising beats. Of notes that begin together, the first one heard counts;
-        grace notes are left out.
+        Rows of (beat, second) with strictly increasing beats. Of notes that begin together, the first one heard
+        counts; grace notes are left out.
     """
     rows, seconds = _matched(alignment, score_data)
     main = rows["is_grace"] == 0
@@ -158,7 +165,7 @@ def _matched(alignment: NoteAlignment, score_data: pt.score.ScoreLike) -> tuple[
     if unknown:
         raise InputError(
             f"{len(unknown)} notes of the alignment are not in the score ({unknown[0]!r}, ...); expected the "
-            "score that it came with, unfolded"
+            "unfolded score that it belongs to"
         )
     if "performance_time" not in matches[0]:
         raise InputError("the alignment has no performance_time; expected one from align_score")

@@ -1,7 +1,7 @@
 """Decoding page images: from embeddings to when each place on the pages sounds.
 
-The places come first (`note_places`), then a path along them, the times at which they begin, and the place of the
-music in each frame.
+First the places are found (`note_places`), then a path along them, the times at which they begin, and the place
+of the music in each frame.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ class DecodedPlaces:
     Attributes
     ----------
     path : WarpingPath
-        Frame -> place.
+        Path from frame to place.
     similarity : CourseSimilarity
-        Similarity of the places with the recording.
+        Similarity of the places and the recording.
     frames : np.ndarray of `FRAME_DTYPE` [shape=(M,)]
         The place on the pages in each audio frame.
     moments : PlaceMoments
@@ -51,14 +51,14 @@ def decode_places(
     columns: Int64,
     options: DecodingOptions | None = None,
 ) -> DecodedPlaces:
-    """Find out when each place on page images sounds.
+    """Find when each place on page images sounds.
 
     Parameters
     ----------
     score, audio : EncodedScore, EncodedAudio
         Both encoded with the same bundle.
     scale : float
-        The bundle's factor of the cosines.
+        The bundle's scale of cosines.
     columns : np.ndarray of int [shape=(P,)]
         The columns of the score in the order in which they are played.
     options : DecodingOptions, optional

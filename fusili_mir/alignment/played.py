@@ -31,13 +31,13 @@ PLAYED_NOTE_DTYPE = np.dtype(
         *_PLACE,
     ]
 )
-"""One note as it sounds: a row of partitura's note array. The place is that of its (first) head; where the
-engraver left none, page and system are -1 and the box is NaN."""
+"""One note as it sounds: a row of partitura's note array. The place is that of its (first) head; for a note
+without an engraved head, page and system are -1 and the box is NaN."""
 
 PLAYED_MEASURE_DTYPE = np.dtype(
     [("measure", "i4"), ("number", "U16"), ("start_beat", "f8"), ("end_beat", "f8"), *_PLACE]
 )
-"""One measure each time it is played; `measure` counts the printed ones from 0."""
+"""One measure, each time it is played; `measure` is the index of the printed measure, from 0."""
 
 
 @dataclass(frozen=True)
@@ -47,11 +47,11 @@ class PlayedScore:
     Attributes
     ----------
     score : partitura.score.Score
-        Unfolded, its parts merged into one.
+        The unfolded score, with its parts merged into one.
     notes : np.ndarray of `PLAYED_NOTE_DTYPE`
-        By onset; grace notes before the notes that they lead to.
+        Notes by onset; grace notes come before the notes that they lead to.
     measures : np.ndarray of `PLAYED_MEASURE_DTYPE`
-        In playing order.
+        Measures in playing order.
     unfold : "none", "maximal", "minimal" or int
         How repeats were written out; see `unfold_score`.
     """
@@ -68,7 +68,7 @@ def play_pages(pages: Pages, unfold: Unfold = "none") -> PlayedScore:
     Parameters
     ----------
     pages : Pages
-        Of `render_pages` with ``unfold="none"``.
+        Pages from `render_pages` with ``unfold="none"``.
     unfold : "none", "maximal", "minimal" or int
         See `unfold_score`.
 
@@ -83,17 +83,17 @@ def play_pages(pages: Pages, unfold: Unfold = "none") -> PlayedScore:
     notes = _played_notes(pages, unfolded, score.parts[0])
     measures = _played_measures(pages, score.parts[0])
     if unfold != "none":
-        # Numbers that come again lead readers of .match files astray; `name` keeps what is printed.
+        # Repeated numbers mislead readers of .match files; `name` keeps the printed number.
         for number, measure in enumerate(score.parts[0].iter_all(pt.score.Measure), start=1):
             measure.number = number
     if len(notes) and np.all(notes["page"] < 0):
         raise InputError(
-            f"{pages.filename}: none of the notes that sound is printed on the pages; expected pages of "
+            f"{pages.filename}: none of the notes that sound is printed on the pages; expected pages from "
             "render_pages with unfold none"
         )
     if not len(notes) or not len(measures):
         raise InputError(
-            f"{pages.filename}: {len(notes)} notes sound in {len(measures)} measures; expected some of both"
+            f"{pages.filename}: {len(notes)} notes sound in {len(measures)} measures; expected both"
         )
     return PlayedScore(score, notes, measures, unfold)
 

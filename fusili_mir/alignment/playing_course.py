@@ -22,12 +22,12 @@ class PlayingCourse:
     Attributes
     ----------
     course : Course
-        Its times are beats.
+        Course whose times are beats.
     stop_of_note : np.ndarray of int [shape=(n_notes,)]
         The stop at which each note begins; -1 for notes without a head on the pages.
     begins_stop : np.ndarray of bool [shape=(n_notes,)]
-        Whether the stop begins with the note: where onsets fall into the same columns they share a stop, and
-        only the first of them begins with it.
+        Whether the stop begins with the note: onsets that fall into the same columns share a stop, and only the
+        first of them begins it.
     """
 
     course: Course
@@ -42,7 +42,7 @@ def playing_course(played: PlayedScore, axis: ScoreAxis) -> PlayingCourse:
     ----------
     played : PlayedScore
     axis : ScoreAxis
-        Of the same pages.
+        Score axis of the same pages.
 
     Returns
     -------
@@ -67,7 +67,7 @@ def playing_course(played: PlayedScore, axis: ScoreAxis) -> PlayingCourse:
             begins_stop[shown] = True
         stop_of_note[shown] = len(stops) - 1
     if not stops:
-        raise InputError("none of the notes has a place on the pages")
+        raise InputError("none of the notes has a place on the pages; expected at least one note head")
     end = float((notes["onset_beat"] + notes["duration_beat"]).max())
     first = np.concatenate(([0], np.cumsum([len(columns) for columns in stops])))
     course = Course(np.concatenate(stops), first.astype(np.int64), np.append(start, max(end, start[-1])))
@@ -75,7 +75,7 @@ def playing_course(played: PlayedScore, axis: ScoreAxis) -> PlayingCourse:
 
 
 def _onsets(notes: Table) -> Int64:
-    """Count the onsets of notes in playing order; grace notes sound together if they stand in one column."""
+    """Return the index of the onset of each note; grace notes in one column share an onset."""
     apart = np.diff(notes["onset_beat"]) > 1e-6
     apart |= np.diff(notes["is_grace"])
     both_grace = notes["is_grace"][1:] & notes["is_grace"][:-1]

@@ -1,4 +1,4 @@
-"""Seconds <-> places on the pages, for whatever follows along: page turners, players, measuring errors."""
+"""Seconds <-> places on the pages, for page turners, players and error measurement."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class SecondsToPosition(Protocol):
     """Maps seconds [shape=(...)] to (page, x, y), each of the same shape."""
 
     def __call__(self, seconds: npt.ArrayLike) -> tuple[Int64, Float64, Float64]:
-        """Return where the music is; before the first and after the last frame, where it is in these."""
+        """Return where the music is; before the first and after the last frame, the place in that frame."""
         ...
 
 
@@ -26,12 +26,12 @@ class PositionToSeconds(Protocol):
     """Maps places (page, x, y) [shape=(...)] to seconds of the same shape."""
 
     def __call__(self, page: npt.ArrayLike, x: npt.ArrayLike, y: npt.ArrayLike) -> Float64:
-        """Return when places first sound: those of the nearest system; NaN for pages that are not played."""
+        """Return when places first sound, each in its nearest system; NaN on pages that are not played."""
         ...
 
 
 class PositionMaps(NamedTuple):
-    """The two maps, in the order of partitura's time maps: from the performance, and to it."""
+    """The two maps, in the order of partitura's time maps: from the performance, then to it."""
 
     seconds_to_position: SecondsToPosition
     position_to_seconds: PositionToSeconds
@@ -39,15 +39,16 @@ class PositionMaps(NamedTuple):
 
 @dataclass(frozen=True)
 class PlaceMoments:
-    """Places that begin to sound at a known moment, in playing order, (n,) each.
+    """Places that begin to sound at known moments, in playing order.
 
     Attributes
     ----------
-    system : np.ndarray of int
-    x0, x1 : np.ndarray
-        From where to where they reach, in pixels of the page.
-    seconds : np.ndarray
-        Never falls.
+    system : np.ndarray of int [shape=(n,)]
+        System of each place.
+    x0, x1 : np.ndarray [shape=(n,)]
+        Left and right edge of each place, in pixels of the page.
+    seconds : np.ndarray [shape=(n,)]
+        When each place begins to sound. Non-decreasing.
     """
 
     system: Int64
@@ -62,19 +63,29 @@ def get_position_maps(frames: Table, moments: PlaceMoments | None = None) -> Pos
     Parameters
     ----------
     frames : np.ndarray of `FRAME_DTYPE` [shape=(M,)]
-        Of `align_pages`, or `Alignment.frames`.
+        Frames from `align_pages`, or `Alignment.frames`.
     moments : PlaceMoments, optional
-        Moments that are known more exactly than frames tell; see `Alignment.position_maps`.
+        Moments that are known more precisely than frames; see `Alignment.position_maps`.
 
     Returns
     -------
     PositionMaps
         Two functions: seconds -> (page, x, y), and (page, x, y) -> seconds. Places are pixels of the page; the
-        middle of each frame is at its place, and between two frames of a system the place moves evenly.
+        middle of each frame is at its place, and between two frames in a system the place moves evenly.
+
+    Examples
+    --------
+    >>> from fusili_mir.alignment.frame_places import FRAME_DTYPE
+    >>> frames = np.zeros(3, FRAME_DTYPE)  # three frames in one system, one second each
+    >>> frames["onset_sec"], frames["x"] = [0, 1, 2], [100, 200, 300]
+    >>> maps = get_position_maps(frames)
+    >>> page, x, y = maps.seconds_to_position(1.0)  # half-way between the middles of two frames
+    >>> float(x), float(maps.position_to_seconds(page=0, x=250.0, y=0.0))
+    (150.0, 2.0)
     """
     if not len(frames):
         raise InputError("no frames; expected those of an alignment")
-    # Frames follow each other evenly, but for the first and last ones where they are cut to the recording.
+    # Frames are evenly spaced, except the first and last ones where they are cut to the recording.
     number, inner = np.arange(len(frames)), len(frames) // 2
     frame_sec = float(np.median(np.diff(frames["onset_sec"]))) if len(frames) > 1 else 0.0
     middle_sec = frames["onset_sec"][inner] + (number - inner + 0.5) * frame_sec
@@ -116,10 +127,10 @@ def get_position_maps(frames: Table, moments: PlaceMoments | None = None) -> Pos
 
 @dataclass(frozen=True)
 class _Pass:
-    """A stretch of time in which the place goes through one system from left to right."""
+    """A stretch of time in which the music passes through one system from left to right."""
 
     system: int
-    x: Float64  # rising
+    x: Float64  # non-decreasing
     seconds: Float64
 
 
@@ -130,7 +141,7 @@ def _passes(frames: Table, middle_sec: Float64) -> list[_Pass]:
         x, first, count = np.unique(
             frames["x"][rows].astype(np.float64), return_index=True, return_counts=True
         )
-        # A place sounds from the first frame that is there; one to the right of it, only after the last.
+        # A place sounds from its first frame on; a place to its right, only after its last frame.
         edges = np.stack((x, np.nextafter(x, np.inf)), axis=1).ravel()
         seconds = np.stack((middle_sec[rows[first]], middle_sec[rows[first + count - 1]]), axis=1).ravel()
         passes.append(_Pass(int(frames["system"][rows[0]]), edges, seconds))
@@ -151,7 +162,7 @@ def _passes_of_moments(moments: PlaceMoments) -> list[_Pass]:
 
 
 def _nearest_system(frames: Table, page: Int64, y: Float64) -> Int64:
-    """Return the systems that are played nearest to places; -1 on pages where none is."""
+    """Return the played system nearest to each place; -1 on pages where none is played."""
     systems, first = np.unique(frames["system"], return_index=True)
     distance = np.abs(frames["y"][first] - y[..., None])  # (..., n_systems)
     distance = np.where(frames["page"][first] == page[..., None], distance, np.inf)

@@ -36,10 +36,10 @@ start and after the end of the recording."""
 
 _SPAN: list[tuple[str, Any]] = [("start_sec", "f8"), ("end_sec", "f8"), ("confidence", "f4")]
 ALIGNED_MEASURE_DTYPE = np.dtype([*PLAYED_MEASURE_DTYPE.descr, *_SPAN])
-"""One measure each time it is played; times are NaN for measures that were not heard."""
+"""One measure, each time it is played; times are NaN for measures that were not heard."""
 
 RELIABLE = 0.2
-"""Least `Alignment.reliability` of a recording that is taken for one of the score."""
+"""Smallest `Alignment.reliability` at which the recording is taken to be of the score."""
 
 
 @dataclass(frozen=True)
@@ -50,21 +50,21 @@ class Alignment:
     ----------
     pages : Pages
     grid : FrameGrid
-        Of the recording.
+        Frames of the recording.
     frames : np.ndarray of `FRAME_DTYPE` [shape=(M,)]
         The place on the pages in each audio frame.
     notes, measures : np.ndarray of `ALIGNED_NOTE_DTYPE`, `ALIGNED_MEASURE_DTYPE`
-        In playing order; empty where only images are known.
+        Notes and measures in playing order; empty if only images are known.
     played : PlayedScore, optional
         The symbolic score as it was played.
     axis : ScoreAxis
         The columns of the pages.
     path : WarpingPath
-        Frame -> stop of the course.
+        Path from frame to stop of the course.
     similarity : CourseSimilarity
-        Of the course and the recording.
+        Similarity of the course and the recording.
     moments : PlaceMoments, optional
-        Where only images are known: the places at which something begins to sound, and when.
+        If only images are known: the places where something begins to sound, and when.
     """
 
     pages: Pages
@@ -80,22 +80,22 @@ class Alignment:
 
     @cached_property
     def position_maps(self) -> PositionMaps:
-        """Seconds <-> places on the pages."""
+        """Maps between seconds and places on the pages."""
         return get_position_maps(self.frames, self.moments)
 
     @property
     def reliability(self) -> float:
-        """How far the score explains the order of sounds in the recording, 0 to 1; see `WarpingPath`."""
+        """How well the score explains the order of sounds in the recording, 0 to 1; see `WarpingPath`."""
         return self.path.reliability
 
     @property
     def is_reliable(self) -> bool:
-        """Whether the recording is taken for one of this score."""
+        """Whether the recording is taken to be of this score."""
         return self.reliability >= RELIABLE
 
     @property
     def note_alignment(self) -> NoteAlignment:
-        """The alignment list of partitura."""
+        """The alignment as partitura's list of dicts."""
         return note_alignment(self.notes)
 
     @property
@@ -105,7 +105,7 @@ class Alignment:
 
 
 def aligned_notes(played: PlayedScore, times: NoteTimes) -> Table:
-    """Put the notes of a score and their times together."""
+    """Combine the notes of a score with their times."""
     notes = np.empty(len(played.notes), ALIGNED_NOTE_DTYPE)
     for name in PLAYED_NOTE_DTYPE.names or ():
         notes[name] = played.notes[name]
@@ -115,7 +115,7 @@ def aligned_notes(played: PlayedScore, times: NoteTimes) -> Table:
 
 
 def aligned_measures(played: PlayedScore, notes: Table, times: NoteTimes, grid: FrameGrid) -> Table:
-    """Time the measures that have a part of what was heard; each is as sure as its notes on average."""
+    """Time the measures that were heard at least in part; their confidence is the mean of their notes."""
     measures = np.empty(len(played.measures), ALIGNED_MEASURE_DTYPE)
     for name in PLAYED_MEASURE_DTYPE.names or ():
         measures[name] = played.measures[name]
@@ -130,7 +130,7 @@ def aligned_measures(played: PlayedScore, notes: Table, times: NoteTimes, grid: 
 
 
 def _measure_confidence(measures: Table, notes: Table) -> Float64:
-    """Average the notes of each measure; a measure without any is as sure as its neighbours."""
+    """Average the confidence of the notes of each measure; measures without notes are interpolated."""
     measure = np.searchsorted(measures["start_beat"].round(6), notes["onset_beat"].round(6), side="right") - 1
     measure = np.maximum(measure, 0)
     counts = np.bincount(measure, minlength=len(measures))

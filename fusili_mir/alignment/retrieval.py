@@ -1,7 +1,7 @@
 """Point-and-retrieve: what on the pages sounds at a second, and when a spot on a page sounds.
 
-The answer along the path comes first: it knows what is before and after. The alternatives are single frames and
-columns, ranked by nothing but their similarity: other spots that look like what is heard, other times that sound
+The answer on the path comes first, because the path takes the context into account. The alternatives are single
+frames and columns, ranked by similarity alone: other spots that look like what is heard, other times that sound
 like what is seen.
 """
 
@@ -28,13 +28,13 @@ class Spot:
     Attributes
     ----------
     page : int
-        Counted from 0.
+        Index of the page, from 0.
     x, y : float
-        Pixels of the page.
+        Position in pixels of the page.
     measure : str, optional
-        What the score calls the measure there, where it is known.
+        Number of the measure there as printed, if known.
     similarity : float
-        Cosine with the frame that was asked for.
+        Cosine with the requested frame.
     """
 
     page: int
@@ -52,7 +52,7 @@ class Moment:
     ----------
     seconds : float
     similarity : float
-        Cosine with the column that was asked for.
+        Cosine with the requested column.
     """
 
     seconds: float
@@ -66,9 +66,9 @@ def point_at_time(alignment: Alignment, seconds: float, n_spots: int = 5) -> lis
     ----------
     alignment : Alignment
     seconds : float
-        Within the recording: 0 to its end.
+        Time within the recording: 0 to its end.
     n_spots : int
-        How many answers are wanted, at most.
+        Largest number of answers.
 
     Returns
     -------
@@ -78,7 +78,7 @@ def point_at_time(alignment: Alignment, seconds: float, n_spots: int = 5) -> lis
     grid = alignment.grid
     if not 0 <= seconds <= grid.end_sec:
         raise InputError(f"{seconds:g} s is outside the recording (0 to {grid.end_sec:.2f} s)")
-    # Frames may not reach to either end of the recording: there, the next one counts.
+    # Frames may not extend to either end of the recording: there, the nearest one counts.
     frame = int(np.clip(np.floor((seconds - grid.start_sec) / grid.frame_sec), 0, len(grid) - 1))
     similarity = _columns(alignment).block(slice(frame, frame + 1), slice(0, len(alignment.axis)))[0]
     page, x, y = (float(value) for value in alignment.position_maps.seconds_to_position(seconds))
@@ -104,17 +104,17 @@ def point_at_spot(alignment: Alignment, page: int, x: float, y: float, n_moments
     ----------
     alignment : Alignment
     page : int
-        Counted from 0.
+        Index of the page, from 0.
     x, y : float
-        Pixels of the page, on it.
+        Position on the page, in pixels.
     n_moments : int
-        How many answers are wanted, at most.
+        Largest number of answers.
 
     Returns
     -------
     list of Moment
         First the time on the path, then the beginnings of the most similar stretches elsewhere, best first.
-        Where the path does not come to the page, only the latter.
+        If the path does not reach the page, only the latter.
     """
     _check_spot(alignment.pages, page, x, y)
     column = int(alignment.axis.index(page, x, y))
@@ -129,13 +129,13 @@ def point_at_spot(alignment: Alignment, page: int, x: float, y: float, n_moments
         frame = round((seconds - alignment.grid.start_sec) / alignment.grid.frame_sec)
         around = np.arange(
             max(frame - 2, 0), min(frame + 3, len(similarity))
-        )  # the onset may fall on a border
+        )  # the onset may fall between frames
         best = int(around[similarity[around].argmax()])
         moments.append(Moment(float(alignment.grid.within(seconds)), float(similarity[best])))
         taken = _run_around(similarity, best)
     for run in _best_runs(similarity, taken, n_moments - len(moments)):
         begin_sec = alignment.grid.start_sec + float(run[0]) * alignment.grid.frame_sec
-        # Frames may reach beyond either end of the recording.
+        # Frames may extend beyond either end of the recording.
         moments.append(Moment(float(alignment.grid.within(begin_sec)), float(similarity[run].max())))
     return moments
 
@@ -175,11 +175,11 @@ def _best_runs(similarity: Float32, taken: Bool, count: int) -> list[Int64]:
     return runs
 
 
-_RUN_DROP = 0.1  # of a cosine, over which a hit and its neighbours are taken for one
+_RUN_DROP = 0.1  # neighbours whose cosine is lower by at most this belong to the same hit
 
 
 def _run_around(values: Float32, place: int) -> Bool:
-    """Say which neighbours of a place are about as high as it is."""
+    """Return which neighbours of a place have values about as high as its own."""
     near = np.isfinite(values) & (values >= values[place] - _RUN_DROP)
     gaps = np.flatnonzero(~near)
     first = int(gaps[gaps < place].max(initial=-1)) + 1

@@ -1,4 +1,4 @@
-"""Beats <-> seconds: straight lines between known pairs, and on at the average tempo beyond them."""
+"""Beats <-> seconds: linear between known pairs, and at the average tempo beyond them."""
 
 from __future__ import annotations
 
@@ -22,9 +22,15 @@ class TempoMap:
     Attributes
     ----------
     beats : np.ndarray [shape=(n,)]
-        Rising.
+        Strictly increasing.
     seconds : np.ndarray [shape=(n,)]
-        Never falling.
+        Non-decreasing.
+
+    Examples
+    --------
+    >>> tempo = TempoMap(beats=np.array([0.0, 4.0]), seconds=np.array([1.0, 3.0]))
+    >>> float(tempo.to_seconds(2.0)), float(tempo.to_beats(4.0))  # the latter is beyond the last pair
+    (2.0, 6.0)
     """
 
     beats: Float64
@@ -33,14 +39,16 @@ class TempoMap:
     def __post_init__(self) -> None:
         if not len(self.beats) or len(self.beats) != len(self.seconds):
             raise InputError(
-                f"{len(self.beats)} beats and {len(self.seconds)} seconds; expected as many, and some"
+                f"{len(self.beats)} beats and {len(self.seconds)} seconds; expected equally many, at least one"
             )
         if np.any(np.diff(self.beats) <= 0) or np.any(np.diff(self.seconds) < 0):
-            raise InputError("the pairs of a tempo map are out of order")
+            raise InputError(
+                "the pairs of a tempo map are out of order; expected increasing beats and non-decreasing seconds"
+            )
 
     @property
     def sec_per_beat(self) -> float:
-        """Average over all pairs; half a second if there is only one, or if they take no time."""
+        """Average over all pairs; half a second if there is only one pair or no time passes."""
         if len(self.beats) < 2 or self.seconds[-1] <= self.seconds[0]:
             return _DEFAULT_SEC_PER_BEAT
         return float((self.seconds[-1] - self.seconds[0]) / (self.beats[-1] - self.beats[0]))

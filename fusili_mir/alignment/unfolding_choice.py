@@ -23,14 +23,14 @@ UnfoldChoice: TypeAlias = Literal["auto"] | NamedUnfold
 
 @dataclass(frozen=True)
 class Unfolding:
-    """A score in one of the ways in which it may be played, beside a recording.
+    """One of the ways in which a score may be played, compared with a recording.
 
     Attributes
     ----------
     played : PlayedScore
     on_course : PlayingCourse
     similarity : CourseSimilarity
-        Of its course and the recording.
+        Similarity of its course and the recording.
     """
 
     played: PlayedScore
@@ -51,15 +51,15 @@ def choose_unfolding(
     Parameters
     ----------
     pages : Pages
-        Of `render_pages` with ``unfold="none"``.
+        Pages from `render_pages` with ``unfold="none"``.
     score, audio : EncodedScore, EncodedAudio
         Both encoded with the same bundle.
     scale : float
-        Of the bundle's cosines.
+        The bundle's scale of cosines.
     unfold : "auto", "maximal", "minimal" or "none"
-        With "auto", all repeats, no repeats and, of scores with a few repeats, all ways to take some are tried,
-        and what explains the recording best is kept; a score without repeats, or with repeats that contradict
-        each other, stays as it is notated, and so do its ids.
+        With "auto", playing all repeats, playing none and, in scores with few repeats, every selection of them
+        is tried, and the one that explains the recording best is kept. A score without repeats, or with repeats
+        that contradict each other, stays as notated, and so do its ids.
     options : DecodingOptions, optional
 
     Returns
@@ -76,7 +76,7 @@ def choose_unfolding(
         ways = [play_pages(pages, "maximal"), play_pages(pages, "minimal")]
         if pages.score is not None:
             ways += [play_pages(pages, way) for way in range(count_unfoldings(pages.score))]
-    except InputError:  # repeats that contradict each other: there is only the score as notated
+    except InputError:  # repeats that contradict each other leave only the score as notated
         return _unfolding(notated, score, audio)
     if np.array_equal(ways[0].measures["measure"], notated.measures["measure"]):
         return _unfolding(notated, score, audio)

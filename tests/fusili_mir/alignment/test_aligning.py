@@ -71,13 +71,13 @@ def test_pick_up_repeat_endings_grace_notes_and_ties_are_exact_to_a_frame(
 ) -> None:
     pages = engraved(tmp_path, VOLTAS)
     performed = perform(play_pages(pages, unfold))  # type: ignore[arg-type]
-    alignment = align_recording(pages, record(performed), encoder)  # finds out by itself what was played
+    alignment = align_recording(pages, record(performed), encoder)  # finds out what was played
     assert alignment.played is not None
     assert alignment.played.unfold == unfold
     assert onset_errors(alignment, performed).max() < FRAME_SEC + 1e-9
 
 
-def test_each_time_a_measure_is_played_has_its_seconds(tmp_path: Path, encoder: Encoder) -> None:
+def test_each_playing_of_a_measure_has_its_own_seconds(tmp_path: Path, encoder: Encoder) -> None:
     pages = engraved(tmp_path, VOLTAS)
     recording = record(perform(play_pages(pages, "maximal"), start_sec=0.48, beat_sec=0.48))
     measures = align_recording(pages, recording, encoder).measures
@@ -95,7 +95,7 @@ def test_a_tied_note_sounds_until_its_last_head_ends(tmp_path: Path, encoder: En
     assert tied["offset_sec"] - tied["onset_sec"] == pytest.approx(3 * 0.48, abs=FRAME_SEC)
 
 
-def test_a_grace_note_ends_where_the_note_begins_that_it_leads_to(tmp_path: Path, encoder: Encoder) -> None:
+def test_a_grace_note_ends_where_its_main_note_begins(tmp_path: Path, encoder: Encoder) -> None:
     pages = engraved(tmp_path, VOLTAS)
     notes = align_recording(pages, record(perform(play_pages(pages, "maximal"))), encoder).notes
     (grace,) = notes[notes["id"] == "n2-1"]
@@ -153,7 +153,7 @@ def test_page_images_alone_are_exact_to_a_frame(tmp_path: Path, encoder: Encoder
         assert before["system"] < head["system"] or before["x"] < middle
 
 
-def test_repeats_in_images_are_found_by_ear_if_jumps_are_allowed(tmp_path: Path, encoder: Encoder) -> None:
+def test_repeats_in_images_are_found_if_jumps_are_allowed(tmp_path: Path, encoder: Encoder) -> None:
     pages = engraved(tmp_path, tune())
     first = perform(play_pages(pages))
     again = first.copy()
@@ -166,7 +166,7 @@ def test_repeats_in_images_are_found_by_ear_if_jumps_are_allowed(tmp_path: Path,
     assert np.median(np.abs(once - twice)) < 10
 
 
-def test_all_layers_give_the_same(tmp_path: Path, encoder: Encoder) -> None:
+def test_all_layers_give_the_same_result(tmp_path: Path, encoder: Encoder) -> None:
     pages = engraved(tmp_path, tune())
     recording = record(perform(play_pages(pages)))
     soundfile.write(tmp_path / "recording.wav", recording.samples, recording.sample_rate_hz, subtype="FLOAT")
@@ -224,7 +224,7 @@ def test_what_comes_before_and_after_the_piece_is_left_out(tmp_path: Path, encod
     assert music[-1] == pytest.approx((4.0 + 16 * 0.48 - 0.08) / FRAME_SEC, abs=1)
 
 
-def test_a_recording_of_another_piece_is_marked_and_warned_of(tmp_path: Path, encoder: Encoder) -> None:
+def test_a_recording_of_another_piece_is_marked_and_warned_about(tmp_path: Path, encoder: Encoder) -> None:
     other = play_pages(engraved(tmp_path, tune(PITCHES * 2)))
     rng = np.random.default_rng(0)
     performed = perform(other)

@@ -35,7 +35,7 @@ def axis_over(pages: Pages) -> ScoreAxis:
 
 
 def frames_at_two_per_beat(pages: Pages, played: PlayedScore) -> np.ndarray:
-    """A beat a second, frames of half a second whose middles fall on quarters of a beat: 0.25, 0.75, ..."""
+    """One beat per second, frames of half a second whose middles fall on quarters of a beat: 0.25, 0.75, ..."""
     end = float(played.measures["end_beat"].max())
     grid = FrameGrid(int(2 * end), 0.5)
     ones = np.ones(len(grid), np.float32)
@@ -108,14 +108,14 @@ def frames_of_six_places(onset_sec: list[float], start_sec: float = 0.0) -> np.n
 
 def test_clefs_take_no_time_where_only_images_are_known() -> None:
     frames = frames_of_six_places([0.0, 1.0, 2.0, 3.0, 4.0, 5.0])
-    in_second = frames[10:20]  # from the middle of column 15 to the end of the system are 4.5 of 5 columns
+    in_second = frames[10:20]  # from the middle of column 15 to the end of the system it is 4.5 of 5 columns
     assert in_second["system"].tolist() == [0] * 9 + [1]
     assert in_second["x"] == pytest.approx([*(207.5 + 5.0 * np.arange(9)), 102.5], abs=1e-3)
     assert in_second["y"].tolist() == [150] * 9 + [350]
     assert frames["x"][frames["system"] == 1].min() >= 50 + 10 * 5
 
 
-def test_before_the_first_place_the_music_is_left_of_it_and_after_the_last_one_right_of_it() -> None:
+def test_the_music_is_left_of_the_first_place_before_it_and_right_of_the_last_one_after_it() -> None:
     frames = frames_of_six_places([np.nan, 1.0, 2.0, 3.0, np.nan, np.nan])
     first, last = 50 + 155.0, 50 + 155.0  # the middles of the columns 15 and 35, each the 15th of its system
     assert frames["x"][:10] == pytest.approx([first - 10] * 10)

@@ -51,7 +51,7 @@ def times_at(*onset_sec: float) -> StopTimes:
     return StopTimes(np.array(onset_sec), 99.0, np.ones(len(onset_sec)))
 
 
-def test_a_head_of_several_columns_is_one_place_and_paper_is_none() -> None:
+def test_a_head_of_several_columns_is_one_place_and_paper_is_not_a_place() -> None:
     places = places_of([1, 1, 2, 2, 3, 3], COLUMNS)
     assert places.first.tolist() == [1, 6, 12]
     assert places.last.tolist() == [3, 8, 14]
@@ -60,7 +60,7 @@ def test_a_head_of_several_columns_is_one_place_and_paper_is_none() -> None:
     assert not places.course.of_columns
 
 
-def test_heads_that_are_not_heard_in_the_recording_are_no_places() -> None:
+def test_heads_that_are_not_heard_in_the_recording_are_not_places() -> None:
     assert places_of([1, 1, 3, 3], COLUMNS).first.tolist() == [1, 12]
 
 
@@ -80,12 +80,12 @@ def test_equal_heads_on_both_sides_of_a_line_break_are_two_places() -> None:
     assert places.last.tolist() == [2, 3, 4, 7]
 
 
-def test_where_nothing_sounds_like_the_recording_all_columns_belong_to_places() -> None:
+def test_if_nothing_resembles_the_recording_all_columns_belong_to_places() -> None:
     places = places_of([7, 7, 7], COLUMNS)
     assert places.course.columns.tolist() == list(range(len(COLUMNS)))
 
 
-def test_columns_in_playing_order_have_places_as_often_as_they_are_played() -> None:
+def test_repeated_columns_have_places_each_time_they_are_played() -> None:
     played = np.concatenate((np.arange(0, 10), np.arange(5, 16)))  # the second head twice
     axis = axis_of(16)
     places = found(similarity_of([1, 2, 2, 3], COLUMNS, axis, played), axis)
@@ -93,7 +93,7 @@ def test_columns_in_playing_order_have_places_as_often_as_they_are_played() -> N
     assert places.first.tolist() == [1, 6, 11, 17]
 
 
-def test_paper_that_sounds_like_silence_is_no_place() -> None:
+def test_paper_that_resembles_silence_is_not_a_place() -> None:
     axis = axis_of(16)
     similarity = similarity_of([1, 1, PAPER, PAPER, 2, 2, 3, 3], COLUMNS, axis)
     is_silent = np.array([False, False, True, True, False, False, False, False])
@@ -105,13 +105,13 @@ CLEFS = np.tile([4, 4, 4, 0, 0, 1, 1, 0, 0, 0, 2, 2, 0, 0, 0], 3)
 """Three systems of 15 columns: a clef, a head in column 5 and one in column 10."""
 
 
-def test_clefs_take_no_time_and_the_rest_of_a_system_as_much_as_its_columns() -> None:
+def test_clefs_take_no_time_and_the_rest_of_a_system_takes_as_much_as_its_columns() -> None:
     places = places_of([1, 2, 1, 2, 1, 2], CLEFS, n_systems=3)
     assert places.lengths.tolist() == [0.0] * 5 + [1.0] * 10 + ([0.0] * 5 + [1.0] * 10) * 2
     assert places.course.start.tolist() == [0, 5, 10, 15, 20, 25, 30]
 
 
-def test_from_place_to_place_the_music_goes_evenly_and_not_through_clefs() -> None:
+def test_the_music_moves_evenly_from_place_to_place_and_skips_clefs() -> None:
     places = places_of([1, 2, 1, 2, 1, 2], CLEFS, n_systems=3)
     times = times_at(0.0, 1.0, 3.0, 4.0, 5.0, 6.0)
     # From the middle of columns 10 and 11 to that of columns 20 and 21 are 10 columns, 5 of them a clef.

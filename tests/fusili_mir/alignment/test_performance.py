@@ -61,7 +61,7 @@ def test_the_performance_holds_the_heard_notes_in_the_order_in_which_they_begin(
     assert rows["duration_sec"] == pytest.approx([0.5, 0.5])
 
 
-def test_a_score_is_played_as_its_alignment_says() -> None:
+def test_a_performance_follows_its_alignment() -> None:
     score = load(melody(2))
     performance = performance_from_alignment(matches(score, 0.25), score)
     rows = performance.note_array()

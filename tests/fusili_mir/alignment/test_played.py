@@ -47,7 +47,7 @@ def test_notes_come_in_playing_order_with_the_heads_that_print_them(voltas: Page
         ("minimal", ["0", "1", "3"], [-1, 0, 2]),
     ],
 )
-def test_measures_come_each_time_they_are_played(
+def test_measures_are_listed_each_time_they_are_played(
     voltas: Pages, unfold: str, numbers: list[str], starts: list[float]
 ) -> None:
     measures = play_pages(voltas, unfold).measures  # type: ignore[arg-type]
@@ -62,7 +62,7 @@ def test_ids_are_those_of_the_unfolded_score_of_one_part(tmp_path: Path) -> None
     assert len(played.score.parts) == 1
 
 
-def test_the_measures_of_an_unfolded_score_are_numbered_on_and_keep_their_names(voltas: Pages) -> None:
+def test_the_measures_of_an_unfolded_score_are_renumbered_and_keep_their_names(voltas: Pages) -> None:
     part = play_pages(voltas, "maximal").score[0]
     measures = list(part.iter_all(pt.score.Measure))
     assert [measure.number for measure in measures] == [1, 2, 3, 4, 5]
@@ -75,9 +75,9 @@ def test_images_cannot_be_played() -> None:
         play_pages(Pages("scan.png", PageImages([]), empty, empty))
 
 
-def test_pages_that_were_unfolded_before_are_refused(tmp_path: Path) -> None:
+def test_pages_that_are_already_unfolded_are_refused(tmp_path: Path) -> None:
     (tmp_path / "voltas.musicxml").write_text(VOLTAS)
-    with pytest.raises(InputError, match="expected pages of render_pages with unfold none"):
+    with pytest.raises(InputError, match="expected pages from render_pages with unfold none"):
         play_pages(render_pages(tmp_path / "voltas.musicxml", unfold="maximal"), "maximal")
 
 

@@ -9,7 +9,7 @@ from fusili_mir.errors import InputError
 
 
 def frames_at(*places: tuple[int, int, float, float]) -> np.ndarray:
-    """One frame a second, at (page, system, x, y)."""
+    """One frame per second, at (page, system, x, y)."""
     frames = np.zeros(len(places), FRAME_DTYPE)
     frames["onset_sec"] = np.arange(len(places))
     for name, values in zip(("page", "system", "x", "y"), zip(*places, strict=True), strict=True):
@@ -66,13 +66,13 @@ def test_a_page_that_is_not_played_has_no_seconds() -> None:
     ]
 
 
-def test_of_a_repeated_place_the_first_time_counts() -> None:
+def test_a_repeated_place_sounds_when_it_is_first_played() -> None:
     twice = frames_at(*[(0, 0, x, 50) for x in (100, 200, 300, 200, 300, 400)])
     maps = get_position_maps(twice)
     assert maps.position_to_seconds(0, [250, 400], 50).tolist() == [2.0, 5.5]
 
 
-def test_no_frames_are_refused() -> None:
+def test_a_table_without_frames_is_refused() -> None:
     with pytest.raises(InputError, match="no frames"):
         get_position_maps(np.empty(0, FRAME_DTYPE))
 
@@ -83,7 +83,7 @@ def test_what_lies_to_the_right_of_a_place_sounds_after_the_music_has_left_it() 
 
 
 def moments_at(*places: tuple[int, float, float, float]) -> PlaceMoments:
-    """Places from x0 to x1 of a system, that begin at a second: (system, x0, x1, seconds)."""
+    """Places from x0 to x1 of a system, each of which begins at a second: (system, x0, x1, seconds)."""
     system, x0, x1, seconds = (np.array(values) for values in zip(*places, strict=True))
     return PlaceMoments(system, x0.astype(float), x1.astype(float), seconds.astype(float))
 
@@ -96,17 +96,17 @@ def test_a_place_sounds_when_it_begins_however_long_the_frames_stay_there() -> N
     assert maps.position_to_seconds(0, [90, 120], 250) == pytest.approx([2.1, 2.1])
 
 
-def test_between_places_time_goes_evenly_and_beside_them_it_is_theirs() -> None:
+def test_time_is_even_between_places_and_constant_beside_them() -> None:
     maps = get_position_maps(TWO_SYSTEMS, moments_at((0, 90, 110, 0.2), (0, 190, 210, 1.2)))
     assert maps.position_to_seconds(0, [20, 130, 150, 500], 50) == pytest.approx([0.2, 0.45, 0.7, 1.2])
 
 
-def test_places_that_overlap_are_parted_in_the_middle() -> None:
+def test_overlapping_places_are_divided_in_the_middle() -> None:
     maps = get_position_maps(TWO_SYSTEMS, moments_at((0, 90, 130, 0.2), (0, 110, 150, 1.2)))
     assert maps.position_to_seconds(0, [119, 121], 50) == pytest.approx([0.2, 1.2])
 
 
-def test_of_a_place_that_is_played_again_the_first_moment_counts() -> None:
+def test_a_place_that_is_played_again_has_its_first_moment() -> None:
     twice = moments_at((0, 90, 110, 0.2), (0, 190, 210, 1.2), (0, 90, 110, 2.2), (0, 190, 210, 3.2))
     maps = get_position_maps(TWO_SYSTEMS, twice)
     assert maps.position_to_seconds(0, [100, 200], 50) == pytest.approx([0.2, 1.2])
@@ -117,7 +117,7 @@ def test_a_system_without_a_place_that_was_heard_has_no_seconds() -> None:
     assert np.isnan(maps.position_to_seconds(0, 100, 250))
 
 
-def test_seconds_go_to_the_places_of_frames_with_moments_too() -> None:
+def test_moments_do_not_change_the_places_of_seconds() -> None:
     seconds = np.linspace(-1, 6, 20)
     plain, with_moments = (
         get_position_maps(TWO_SYSTEMS),

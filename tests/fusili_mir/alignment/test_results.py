@@ -39,7 +39,7 @@ def leading(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureReq
     ]
 
 
-def test_the_length_of_the_recording_is_known_to_the_sample(leading: list[Alignment]) -> None:
+def test_the_length_of_the_recording_is_exact_to_the_sample(leading: list[Alignment]) -> None:
     assert leading[0].grid.end_sec == pytest.approx(END_SEC, abs=1 / 16_000)
 
 

@@ -71,7 +71,7 @@ def test_spots_and_seconds_lead_back_to_each_other(alignment: Alignment) -> None
         assert spot.x == pytest.approx(head(alignment, note)[0], abs=2)
 
 
-def test_answers_come_best_first_and_never_more_than_asked_for(alignment: Alignment) -> None:
+def test_answers_come_best_first_and_never_more_than_requested(alignment: Alignment) -> None:
     spots = point_at_time(alignment, 1.0, n_spots=4)
     assert len(spots) == 4
     similarities = [spot.similarity for spot in spots[1:]]
@@ -81,14 +81,14 @@ def test_answers_come_best_first_and_never_more_than_asked_for(alignment: Alignm
 
 @pytest.fixture(scope="module", params=[-0.3, 0.0, 0.3])
 def dated(alignment: Alignment, request: pytest.FixtureRequest) -> Alignment:
-    """The alignment with frames that begin so much later than the recording."""
+    """The alignment with frames that begin before, with or after the recording."""
     shift_sec: float = request.param
     frames = alignment.frames.copy()
     frames["onset_sec"] += shift_sec
     return replace(alignment, grid=replace(alignment.grid, start_sec=shift_sec), frames=frames)
 
 
-def test_the_recording_reaches_from_0_to_its_end_however_frames_are_dated(dated: Alignment) -> None:
+def test_the_recording_extends_from_0_to_its_end_however_frames_are_dated(dated: Alignment) -> None:
     end_sec = len(dated.grid) * FRAME_SEC
     for seconds in (0.0, end_sec):
         assert point_at_time(dated, seconds, n_spots=1)[0].page == 0

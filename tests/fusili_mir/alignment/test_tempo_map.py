@@ -21,16 +21,16 @@ def test_beats_and_seconds_are_inverses(beat: float) -> None:
     assert float(MAP.to_beats(MAP.to_seconds(beat))) == pytest.approx(beat, abs=1e-9)
 
 
-def test_of_beats_at_the_same_second_the_last_one_is_played() -> None:
+def test_the_last_of_several_beats_at_the_same_second_is_played() -> None:
     tempo = TempoMap(np.array([0.0, 1.0, 2.0, 3.0]), np.array([0.0, 1.0, 1.0, 2.0]))
     assert tempo.to_beats([0.5, 1.0, 1.5]).tolist() == [0.5, 2.0, 2.5]
 
 
-def test_a_single_pair_goes_on_at_half_a_second_a_beat() -> None:
+def test_a_single_pair_continues_at_half_a_second_per_beat() -> None:
     assert TempoMap(np.array([1.0]), np.array([3.0])).to_seconds([1, 2]).tolist() == [3.0, 3.5]
 
 
 @pytest.mark.parametrize(("beats", "seconds"), [([], []), ([0, 0], [0, 1]), ([0, 1], [1, 0]), ([0, 1], [0])])
-def test_pairs_that_are_no_map_are_refused(beats: list[float], seconds: list[float]) -> None:
+def test_invalid_pairs_are_refused(beats: list[float], seconds: list[float]) -> None:
     with pytest.raises(InputError):
         TempoMap(np.array(beats, float), np.array(seconds, float))

@@ -32,7 +32,7 @@ def choose(pages: Pages, encoder: Encoder, played_as: str | int, unfold: str = "
 
 
 @pytest.mark.parametrize("played_as", ["maximal", "minimal"])
-def test_what_was_played_is_what_explains_the_recording_best(
+def test_the_unfolding_that_was_played_explains_the_recording_best(
     tmp_path: Path, encoder: Encoder, played_as: str
 ) -> None:
     assert choose(engraved(tmp_path, VOLTAS), encoder, played_as).played.unfold == played_as
@@ -45,7 +45,7 @@ def test_a_score_without_repeats_keeps_the_ids_of_the_file(tmp_path: Path, encod
 
 
 @pytest.mark.parametrize("unfold", ["maximal", "minimal", "none"])
-def test_an_unfolding_that_is_asked_for_is_taken_whatever_was_played(
+def test_a_requested_unfolding_is_taken_whatever_was_played(
     tmp_path: Path, encoder: Encoder, unfold: str
 ) -> None:
     assert choose(engraved(tmp_path, VOLTAS), encoder, "maximal", unfold).played.unfold == unfold
@@ -56,7 +56,7 @@ def test_an_unknown_unfolding_is_refused(tmp_path: Path, encoder: Encoder) -> No
         choose(engraved(tmp_path, VOLTAS), encoder, "none", "all")
 
 
-def test_one_repeat_may_be_taken_and_another_left(tmp_path: Path, encoder: Encoder) -> None:
+def test_one_repeat_may_be_played_and_another_left_out(tmp_path: Path, encoder: Encoder) -> None:
     begin = "<barline location='left'><repeat direction='forward'/></barline>"
     end = "<barline location='right'><repeat direction='backward'/></barline>"
     pairs = [("C4", "E4"), ("G4", "B4"), ("D5", "F5"), ("A4", "F4")]
