@@ -1,7 +1,7 @@
 """Writing alignments: one file for each program that reads them.
 
 Pages, systems and measures are counted from 0, as in `fusili_mir.boxes`; the column `measure` of the tables holds
-what the score calls a measure.
+the printed measure number.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class _Format:
 
 
 class _LastingMaps(pt.score.Part):  # type: ignore[misc]
-    """A part whose maps are made once: partitura makes them anew for every measure that it writes."""
+    """A part that computes its maps once: partitura computes them again for every measure that it writes."""
 
     time_signature_map = cached_property(pt.score.Part.time_signature_map.fget)
     quarter_duration_map = cached_property(pt.score.Part.quarter_duration_map.fget)
@@ -98,7 +98,11 @@ ALIGNMENT_FORMATS = tuple(_FORMATS)
 
 
 def check_formats(formats: Sequence[str], filename: str, has_notes: bool) -> tuple[str, ...]:
-    """Check what is asked for before any work is done; with nothing asked for, return all that apply."""
+    """Check the requested formats before any work is done; if there are none, return all that apply.
+
+    >>> check_formats((), "scan.pdf", has_notes=False)
+    ('frames', 'audacity', 'sonic-visualiser', 'json', 'similarity')
+    """
     unknown = [name for name in formats if name not in _FORMATS]
     if unknown:
         raise InputError(f"format {unknown[0]!r}, expected some of {', '.join(_FORMATS)}")
@@ -122,10 +126,10 @@ def save_alignment(
     ----------
     alignment : Alignment
     out : str or Path
-        The folder. Nothing half-written is ever left in it.
+        The folder. Incomplete files are never left in it.
     formats : sequence of str
         Some of `ALIGNMENT_FORMATS`; by default all that apply. Without a symbolic score there are no notes, and
-        what needs them is refused.
+        formats that need them are refused.
     force : bool
         Whether files in a folder that is not empty may be replaced.
     """
@@ -135,7 +139,7 @@ def save_alignment(
 
 
 def write_formats(alignment: Alignment, folder: Path, formats: Sequence[str]) -> None:
-    """Write formats that have been checked into a folder that is there."""
+    """Write formats that have been checked into an existing folder."""
     for name in formats:
         try:
             _FORMATS[name].save(alignment, folder)

@@ -1,4 +1,4 @@
-"""Everything about an alignment in one JSON file, for viewers and for other languages."""
+"""Everything about an alignment in one JSON file, for viewers and other programming languages."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from fusili_mir.arrays import Table
 __all__ = ["ALIGNMENT_FORMAT", "alignment_to_json", "save_alignment_json"]
 
 ALIGNMENT_FORMAT = 1
-"""Version of `alignment.json`; goes up when a reader of the old one would go wrong."""
+"""Version of `alignment.json`; raised whenever a reader of the old format would go wrong."""
 
 
 def save_alignment_json(alignment: Alignment, filename: str | Path) -> None:
@@ -25,7 +25,7 @@ def save_alignment_json(alignment: Alignment, filename: str | Path) -> None:
 
 
 def alignment_to_json(alignment: Alignment) -> dict[str, Any]:
-    """Return an alignment as what JSON can hold.
+    """Return an alignment as values that JSON can represent.
 
     Parameters
     ----------
@@ -34,8 +34,8 @@ def alignment_to_json(alignment: Alignment) -> dict[str, Any]:
     Returns
     -------
     dict
-        Tables (`systems`, `notes`, `measures`, `frames`) are dicts of columns, all of the same length. What is
-        not known is null: the times of notes that were not heard.
+        Tables (`systems`, `notes`, `measures`, `frames`) are dicts of columns, all of the same length. Unknown
+        values, such as the times of notes that were not heard, are null.
     """
     return {
         "format": ALIGNMENT_FORMAT,

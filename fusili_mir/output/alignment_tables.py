@@ -1,4 +1,4 @@
-"""Alignments as tables: notes, measures, frames. Times that are not known are left empty."""
+"""Alignments as tables: notes, measures, frames. Unknown times are left empty."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _BOX = ("page", "x0", "y0", "x1", "y1")
 
 
 def save_notes_csv(alignment: Alignment, filename: str | Path) -> None:
-    """Write a row for every note as it sounds: when, how sure, and where its head is."""
+    """Write one row per sounding note: its times, the box of its head, and its confidence."""
     notes = alignment.notes
     numbers = dict(zip(alignment.measures["measure"], alignment.measures["number"], strict=True))
     header = ("id", "measure", "onset_beat", "pitch", "onset_sec", "offset_sec", *_BOX, "confidence")
@@ -36,14 +36,14 @@ def save_notes_csv(alignment: Alignment, filename: str | Path) -> None:
 
 
 def save_measures_csv(alignment: Alignment, filename: str | Path) -> None:
-    """Write a row for every measure each time it is played: when, how sure, and its box."""
+    """Write one row per measure each time it is played: its times, its box, and its confidence."""
     header = ("measure", "start_sec", "end_sec", *_BOX, "confidence")
     rows = ([measure["number"], *(measure[name] for name in header[1:])] for measure in alignment.measures)
     _write(filename, header, rows)
 
 
 def save_frames_csv(alignment: Alignment, filename: str | Path) -> None:
-    """Write a row for every audio frame: the place on the page that sounds in it."""
+    """Write one row per audio frame: the place on the page that sounds in it."""
     header = ("onset_sec", "page", "x", "y", "confidence")
     _write(filename, header, ([frame[name] for name in header] for frame in alignment.frames))
 
@@ -57,7 +57,7 @@ def _write(filename: str | Path, header: Sequence[str], rows: Iterable[Sequence[
 
 
 def _text(value: Any) -> str:
-    """Write floats to a tenth of a millisecond or pixel; NaN as nothing."""
+    """Format floats with four decimals, and NaN as nothing."""
     if isinstance(value, float | np.floating):
         return f"{float(value):.4f}" if np.isfinite(value) else ""
     return str(value)

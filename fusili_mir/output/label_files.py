@@ -25,7 +25,7 @@ class _Label:
 
 
 def save_audacity_labels(alignment: Alignment, filename: str | Path) -> None:
-    """Write a label track (File > Import > Labels): start, end and text, with tabs between."""
+    """Write a label track (File > Import > Labels): start, end and text, separated by tabs."""
     labels = _systems(alignment) if alignment.played is None else _measures(alignment)
     lines = [f"{label.start_sec:.6f}\t{label.end_sec:.6f}\t{label.text}\n" for label in labels]
     Path(filename).write_text("".join(lines), encoding="utf-8")
@@ -53,7 +53,7 @@ def _measures(alignment: Alignment) -> Iterator[_Label]:
 
 
 def _systems(alignment: Alignment) -> Iterator[_Label]:
-    """Give a label for each stretch of frames in one system, as long as music is heard."""
+    """Yield a label for each stretch of frames in one system in which music is heard."""
     frames = alignment.frames[~alignment.path.is_filler]
     names = alignment.axis.system_names()
     starts = np.concatenate(([0], np.flatnonzero(np.diff(frames["system"])) + 1))

@@ -18,7 +18,7 @@ from fusili_mir.staging import staged_folder
 __all__ = ["PAGES_FORMAT", "save_pages"]
 
 PAGES_FORMAT = 1
-"""Version of `pages.json`; goes up when a reader of the old one would go wrong."""
+"""Version of `pages.json`; raised whenever a reader of the old format would go wrong."""
 
 
 def save_pages(pages: Pages, out: str | Path, force: bool = False, progress: bool = False) -> None:
@@ -32,7 +32,7 @@ def save_pages(pages: Pages, out: str | Path, force: bool = False, progress: boo
     force : bool
         Whether files in it may be replaced.
     progress : bool
-        Whether to show a bar on a terminal.
+        Whether to show a progress bar on a terminal.
     """
     with staged_folder(out, force) as folder:
         described = []

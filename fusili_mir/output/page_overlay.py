@@ -1,4 +1,4 @@
-"""Drawing on a page what was found on it, for people to look at."""
+"""Overlays for people to look at: what was found on a page."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["draw_overlay"]
 
 _SYSTEM = (0, 114, 178)
 _MEASURE = (0, 158, 115)
-# Staves take turns; all are told apart by people who see colours differently (Okabe and Ito).
+# Staves take turns; the palette is safe for colour-blind people (Okabe and Ito).
 _STAVES = ((213, 94, 0), (204, 121, 167), (86, 180, 233), (230, 159, 0))
 
 

@@ -20,9 +20,9 @@ _Axis: TypeAlias = Callable[[float], float]
 
 _WIDTH_PX, _HEIGHT_PX = 1200, 800  # largest size of the matrix in the picture
 _LEFT_PX, _TOP_PX, _BOTTOM_PX, _RIGHT_PX = 150, 34, 58, 14  # room for titles, labels and the legend
-_LABEL_PX = 14  # least distance of two labels
+_LABEL_PX = 14  # smallest distance between two labels
 _LEGEND_PX = 430
-# Dark blue over green to yellow, in even steps of lightness (Viridis).
+# Dark blue through green to yellow, in even steps of lightness (Viridis).
 _COLOURS = np.array(
     [(68, 1, 84), (59, 82, 139), (33, 145, 140), (94, 201, 98), (253, 231, 37)], dtype=np.float64
 )
@@ -32,14 +32,14 @@ _FILLER = (255, 170, 170)
 
 @dataclass(frozen=True)
 class ScoreLabel:
-    """What stands beside the score axis at a stop of the course."""
+    """A label beside the score axis, at a stop of the course."""
 
     stop: int
     text: str
 
 
 def score_labels(alignment: Alignment) -> list[ScoreLabel]:
-    """Return where measures begin along the course of an alignment; with images alone, systems.
+    """Label where measures, or with images alone systems, begin along the course of an alignment.
 
     Parameters
     ----------
@@ -48,8 +48,8 @@ def score_labels(alignment: Alignment) -> list[ScoreLabel]:
     Returns
     -------
     list of ScoreLabel
-        In playing order. `stop` is the first stop of the measure or system; measures and systems in which no
-        stop lies begin where the next one does.
+        Labels in playing order. `stop` is the first stop of the measure or system; those without a stop begin
+        where the next one does.
     """
     course = alignment.similarity.course
     if alignment.played is None:
@@ -77,7 +77,7 @@ def draw_similarity(alignment: Alignment) -> Image.Image:
     PIL.Image.Image
         Seconds from left to right; the score in playing order from top to bottom, with measure numbers where
         they are known, otherwise with pages and systems. The path is red, pale where something other than the
-        score is heard. A legend stands above.
+        score is heard. The legend is at the top.
     """
     course, n_frames = alignment.similarity.course, len(alignment.grid)
     by_frame = -(-n_frames // _WIDTH_PX)
@@ -117,7 +117,7 @@ def _pooled(similarity: CourseSimilarity, by_frame: int, by_stop: int) -> Float3
 
 
 def _coloured(shares: Float32) -> npt.NDArray[np.uint8]:
-    """Colour shares of the way from low to high, (rows, columns) -> (rows, columns, 3)."""
+    """Colour values from 0 (low) to 1 (high), (rows, columns) -> (rows, columns, 3)."""
     place = np.clip(shares, 0.0, 1.0) * (len(_COLOURS) - 1)
     steps = np.arange(len(_COLOURS))
     channels = [np.interp(place, steps, _COLOURS[:, channel]) for channel in range(3)]
@@ -159,7 +159,7 @@ def _draw_labels(paint: ImageDraw.ImageDraw, labels: list[ScoreLabel], y_of: _Ax
 
 
 def _draw_titles(picture: Image.Image, body: Image.Image) -> None:
-    """Write what the axes are."""
+    """Write the titles of the axes."""
     font = ImageFont.load_default(size=14)
     paint = ImageDraw.Draw(picture)
     middle_px = _LEFT_PX + body.width / 2
@@ -173,7 +173,7 @@ def _draw_titles(picture: Image.Image, body: Image.Image) -> None:
 
 
 def _draw_legend(picture: Image.Image, low: float, high: float) -> None:
-    """Say above the picture what colours and lines mean."""
+    """Explain the colours and lines above the matrix."""
     font = ImageFont.load_default(size=12)
     paint = ImageDraw.Draw(picture)
     y, x = _TOP_PX / 2, float(_LEFT_PX)

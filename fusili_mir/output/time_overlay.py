@@ -1,4 +1,4 @@
-"""Drawing on a page when each place of it sounds, for people to look at."""
+"""Overlays for people to look at: when each place on a page sounds."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from fusili_mir.alignment.results import Alignment
 __all__ = ["draw_times"]
 
 _LINE = (0, 114, 178)
-_HEADS = ((213, 94, 0), (0, 158, 115))  # of even and of odd seconds (Okabe and Ito)
+_HEADS = ((213, 94, 0), (0, 158, 115))  # for even and odd seconds (Okabe and Ito)
 
 
 def draw_times(alignment: Alignment, page: int) -> Image.Image:
@@ -24,8 +24,8 @@ def draw_times(alignment: Alignment, page: int) -> Image.Image:
     Returns
     -------
     PIL.Image.Image
-        The page, faded, with a line through the system at the place that is reached at each full second. Where
-        the notes are known, the heads are coloured in turns, by the second in which they begin.
+        The page, faded, with a line through the system at the place that is reached at each full second. If
+        the notes are known, their heads have one of two colours, by the second in which they begin.
     """
     pages = alignment.pages
     faded = (127 + pages.images[page].astype(np.uint16) // 2).astype(np.uint8)

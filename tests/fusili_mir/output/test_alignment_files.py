@@ -142,7 +142,7 @@ def test_the_table_of_frames_can_be_read_by_numpy(out: Path, repeated: Alignment
     assert table["x"] == pytest.approx(repeated.frames["x"], abs=1e-3)
 
 
-def test_audacity_labels_are_seconds_and_text_with_tabs_between(out: Path) -> None:
+def test_audacity_labels_are_seconds_and_text_separated_by_tabs(out: Path) -> None:
     labels = [line.split("\t") for line in (out / "labels.txt").read_text().splitlines()]
     assert [text for _, _, text in labels] == [f"measure {number}" for number in (0, 1, 2, 1, 3)]
     assert all(float(start) < float(end) for start, end, _ in labels)
@@ -195,7 +195,7 @@ def test_by_default_all_that_applies_is_written(out: Path, tmp_path: Path, of_im
 
 
 @pytest.mark.parametrize("name", ["match", "parangonada", "midi", "notes", "measures"])
-def test_what_needs_notes_is_refused_for_images_with_the_reason(
+def test_formats_that_need_notes_are_refused_for_images_with_the_reason(
     tmp_path: Path, of_images: Alignment, name: str
 ) -> None:
     with pytest.raises(InputError, match=rf"page\.png: a score of images has no notes to write as {name}"):
@@ -233,7 +233,7 @@ def test_after_an_interruption_nothing_is_left(
 def test_a_score_of_a_single_note_has_all_its_files(tmp_path: Path, encoder: Encoder) -> None:
     (tmp_path / "one.musicxml").write_text(tune(PITCHES[:1]))
     pages = render_pages(tmp_path / "one.musicxml")
-    with pytest.warns(UserWarning, match="hardly explains"):  # one note is no order
+    with pytest.warns(UserWarning, match="hardly explains"):  # a single note has no order
         alignment = align_recording(pages, record(perform(play_pages(pages))), encoder)
     assert alignment.notes["onset_sec"].tolist() == pytest.approx([0.48], abs=0.04)
     save_alignment(alignment, tmp_path / "out", [name for name in ALIGNMENT_FORMATS if name != "match"])

@@ -44,7 +44,7 @@ def test_systems_are_labelled_at_their_first_stop_and_numbered_by_page(of_images
     course, columns = of_images.similarity.course, of_images.axis.columns
     assert of_images.pages.systems["page"].tolist() == [0, 0, 1]
     assert [label.text for label in labels] == ["page 1 system 1", "page 1 system 2", "page 2 system 1"]
-    # Worked out anew from the columns of each stop: the first stop that looks at each system.
+    # Computed independently from the columns of each stop: the first stop that looks at each system.
     systems = [int(columns["system"][course.columns[first]]) for first in course.first[:-1]]
     assert [label.stop for label in labels] == [systems.index(system) for system in range(3)]
     assert labels[1].stop < int(np.flatnonzero(columns["system"][course.columns] == 1)[0])  # not a column
