@@ -1,7 +1,7 @@
-"""The manifest of a bundle: what its two graphs take and give, where it comes from, how good it is.
+"""The manifest of a bundle: the inputs and outputs of its two graphs, its origin and its measured quality.
 
-`docs/bundle.md` describes every field. A manifest is checked as a whole when it is made, whether read from a
-file or put together by the exporter, so that nothing that holds one need ask again.
+`docs/bundle.md` describes every field. A manifest is checked as a whole when it is made, whether read from a file
+or assembled by the exporter; code that holds one need not check it again.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from fusili_mir.geometry import strip_height_px
 __all__ = ["BUNDLE_FORMAT", "AudioSpec", "ImageSpec", "Manifest", "SegmentShape", "read_manifest"]
 
 BUNDLE_FORMAT = 1
-"""Version of the bundle format; goes up when a reader of the old one would go wrong."""
+"""Version of the bundle format; raised whenever a reader of the old format would go wrong."""
 
 SegmentShape = Literal["square", "staff_strips"]
 
@@ -31,7 +31,7 @@ _GRAPH_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*\.onnx")
 
 @dataclass(frozen=True)
 class ImageSpec:
-    """What the image graph takes and gives.
+    """Inputs and outputs of the image graph.
 
     Attributes
     ----------
@@ -39,16 +39,16 @@ class ImageSpec:
         File name of the graph, and the checksum of the file.
     input, local_output, global_output : str
         Names in the graph: images [shape=(B, S, height, width)], patches [shape=(B, N, d)] in row-major order,
-        one embedding an image [shape=(B, d)].
+        one embedding per image [shape=(B, d)].
     segment : "square" or "staff_strips"
-        What an image shows: a part of a system as it is printed, or its staves as strips of one staff size.
+        What an image shows: a part of a system as printed, or its staves as strips of one staff size.
     width_px : int or None
         Width of an image; None: any multiple of `patch_width_px`.
     height_px : int
-        Height of an image, for staff strips that of one strip.
+        Height of an image; for staff strips, of one strip.
     space_px, margin_spaces : float or None
-        Distance of the staff lines, and what is shown above and below the staves, in staff spaces. Needed for
-        staff strips; for squares without a `space_px` a system fills the width.
+        Distance between staff lines, and the margin above and below the staves in staff spaces. Required for
+        staff strips; in squares without a `space_px`, a system fills the width.
     rows : int
         Rows of patches; 1 for staff strips, whose staves are fused in the graph.
     patch_width_px, patch_height_px : int
@@ -110,24 +110,24 @@ class ImageSpec:
 
 @dataclass(frozen=True)
 class AudioSpec:
-    """What the audio graph takes and gives.
+    """Inputs and outputs of the audio graph.
 
     Attributes
     ----------
     graph, sha256 : str
         File name of the graph, and the checksum of the file.
     input, local_output, global_output : str
-        Names in the graph: waveforms [shape=(B, n_samples)], frames [shape=(B, M, d)], one embedding a clip
+        Names in the graph: waveforms [shape=(B, n_samples)], frames [shape=(B, M, d)], one embedding per clip
         [shape=(B, d)].
     sample_rate_hz : int
-        Of the waveforms.
+        Sampling rate of the waveforms.
     clip_sec : float or None
         Length of a waveform; None: any whole number of frames.
     frame_sec : float
-        From one frame to the next; a whole number of samples.
+        Time from one frame to the next; a whole number of samples.
     context_sec : float
-        How far a frame looks to either side. Clips overlap by twice as much, so that every frame that is kept
-        has seen what it would have seen in one long pass.
+        Context of a frame on either side. Clips overlap by twice as much, so that every frame that is kept has
+        the context that it would have in one long pass.
     """
 
     graph: str
@@ -172,32 +172,32 @@ class AudioSpec:
 
     @property
     def context_frames(self) -> int:
-        """Frames that hold the context on one side."""
+        """Number of frames that cover the context on one side."""
         return math.ceil(self.context_sec / self.frame_sec - 1e-6)
 
 
 @dataclass(frozen=True)
 class Manifest:
-    """All that is known about a bundle.
+    """Everything that is known about a bundle.
 
     Attributes
     ----------
     name, made_by : str
-        What it is called, and the program and version that wrote it.
+        Name of the bundle, and program and version that wrote it.
     precision : str
-        Of the weights: "fp32" or "int8".
+        Precision of the weights: "fp32" or "int8".
     embedding_dim : int
-        d of all embeddings.
+        Dimension d of all embeddings.
     scale : float
-        The learned factor of the cosines: similarities times this are logits.
+        The bundle's scale of cosines, a learned factor: cosines times the scale are logits.
     image, audio : ImageSpec, AudioSpec
         The two graphs.
     licence : str
-        Of the weights.
+        Licence of the weights.
     recipe, training_data, quality : dict
         How it was trained, on what, and what was measured on which data.
     parity : list
-        Differences to the checkpoint it was exported from, one row an output and batch.
+        Differences from the checkpoint that it was exported from, one row per output and batch.
     format : int
         `BUNDLE_FORMAT`.
     """

@@ -116,7 +116,7 @@ def test_what_is_written_reads_back_the_same(tmp_path: Path) -> None:
         ({"audio": {**AUDIO, "sample_rate_hz": 0}}, "sample_rate_hz is 0"),
     ],
 )
-def test_a_manifest_that_cannot_be_right_is_refused_in_one_line(tmp_path: Path, changes, message) -> None:
+def test_an_invalid_manifest_is_refused_in_one_line(tmp_path: Path, changes, message) -> None:
     with pytest.raises(InputError) as error:
         read(tmp_path, **changes)
     assert message in str(error.value)
@@ -125,7 +125,7 @@ def test_a_manifest_that_cannot_be_right_is_refused_in_one_line(tmp_path: Path, 
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b"[1]", b"\xff\xfe", b"[" * 100_000])
-def test_a_file_that_is_no_manifest_is_refused(tmp_path: Path, content: bytes) -> None:
+def test_a_file_that_is_not_a_manifest_is_refused(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "manifest.json").write_bytes(content)
     with pytest.raises(InputError, match="not a"):
         read_manifest(tmp_path / "manifest.json")
