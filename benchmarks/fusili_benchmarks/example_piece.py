@@ -1,11 +1,9 @@
-"""Makes the recording, the scanned page and the truth of the example that comes with the package.
-
-    python -m fusili_benchmarks.example_piece SCORE [-o FOLDER]
+"""The recording, the scanned page and the truth of the example that comes with the package.
 
 A clarinet and a piano of the soundfont FluidR3_GM (MIT licence) play the score with rubato, dynamics and pedal,
-in a small room, without repeats; the page is engraved, turned a little, and printed on greyish paper under uneven
-light. All chance comes from one seed. Beside the files stands the truth: for every note when it is struck, and
-where its head lies on the page image.
+in a small room, without repeats. The page is engraved, rotated slightly, and printed on greyish paper under
+uneven light. Everything random comes from one seed. The truth says of every note when it is struck, and where its
+head lies on the page image. `benchmarks/make_example.py` writes the files.
 """
 
 from __future__ import annotations
@@ -36,7 +34,14 @@ from fusili_training.sound.soundfonts import find_soundfont
 from fusili_training.sound.synthesis import synthesise
 from fusili_training.sound.tempo import read_written_tempo
 
-__all__ = ["engrave_example", "example_truth", "perform_example", "record_example", "save_example"]
+__all__ = [
+    "engrave_example",
+    "example_truth",
+    "make_example",
+    "perform_example",
+    "record_example",
+    "save_example",
+]
 
 _SEED = 7
 _STYLE = Expression(
@@ -50,7 +55,7 @@ _STYLE = Expression(
     pedal=0.6,
     pedal_quarter=1.5,
 )
-_LEAD_SEC, _RING_SEC = 0.8, 2.0  # before the first note, and after the end of the last
+_LEAD_SEC, _RING_SEC = 0.8, 2.0  # before the first note, and after the last one ends
 
 _SOUNDFONT, _PIANO, _CLARINET = "FluidR3_GM", 0, 71  # General MIDI programs
 _SAMPLE_RATE_HZ = 24_000
@@ -60,7 +65,7 @@ _LOUDEST = 0.7
 
 _ENGRAVING = EngravingOptions(font="Leland")
 _SCAN = Degradation(rotation_deg=0.6, ink=0.1, light=0.1, paper=0.97, blur_px=0.5, noise=0.008)
-_GREYS = 16  # evenly spaced: half a byte a pixel
+_GREYS = 16  # evenly spaced: half a byte per pixel
 
 
 def engrave_example(filename: str | Path) -> Pages:
@@ -72,7 +77,7 @@ def engrave_example(filename: str | Path) -> Pages:
 
 
 def perform_example(pages: Pages) -> PerformedArray:
-    """Play the notes of the score without its repeats, after a moment of silence."""
+    """Play the notes of the score without its repeats, after a short silence."""
     notes = _without_first_endings(pages.score, read_score_notes(pages.score))
     played = perform(notes, read_written_tempo(pages.score), _STYLE, random_stream(_SEED, "performance"))
     played["onset_sec"] += _LEAD_SEC - played["onset_sec"].min()
@@ -80,7 +85,7 @@ def perform_example(pages: Pages) -> PerformedArray:
 
 
 def record_example(pages: Pages, played: PerformedArray) -> Float32:
-    """Return the sound of a performance, (samples,): a piano for parts of several staves, else a clarinet."""
+    """Synthesise a performance, (samples,): a piano plays parts with several staves, a clarinet the others."""
     soundfont = find_soundfont(_SOUNDFONT)
     notes = read_score_notes(pages.score)
     banks = {}
@@ -99,7 +104,7 @@ def record_example(pages: Pages, played: PerformedArray) -> Float32:
 def example_truth(pages: Pages, played: PerformedArray) -> Table:
     """Return when each note is struck, and where its head lies on the scan: rows of `EXAMPLE_NOTE_DTYPE`."""
     height_px, width_px = pages.images[0].shape
-    # A tied note has several heads, in the order of the page: the first one is where it is struck.
+    # A tied note has several heads, in the order of the page: it is struck at the first one.
     first_head = {str(head["id"]): head for head in pages.notes[::-1]}
     heads = np.array([first_head[str(note_id)] for note_id in played["id"]], dtype=pages.notes.dtype)
     truth = np.zeros(len(played), EXAMPLE_NOTE_DTYPE)
@@ -125,7 +130,7 @@ def save_example(filename: str | Path, out: str | Path, force: bool = False) -> 
 
 
 def _without_first_endings(score: ps.Score, notes: ScoreNoteArray) -> ScoreNoteArray:
-    """Leave out what only those play who take a repeat, and close the gap."""
+    """Drop the endings that are played only before a repeat, and close the gaps."""
     firsts = {
         (float(part.quarter_map(ending.start.t)), float(part.quarter_map(ending.end.t)))
         for part in score.parts
@@ -158,13 +163,9 @@ def _save_truth(truth: Table, filename: Path) -> None:
 @click.argument("score", type=click.Path(path_type=Path))
 @click.option("-o", "--out", type=click.Path(path_type=Path), default=Path(), help="Folder to write into.")
 @click.option("--force", is_flag=True, help="Replace files in a folder that is not empty.")
-def _command(score: Path, out: Path, force: bool) -> None:
-    """Make a recording, a scanned page and the truth of SCORE, a piece of one page."""
+def make_example(score: Path, out: Path, force: bool) -> None:
+    """Make the recording, the scanned page and the truth of SCORE, a piece of one page."""
     try:
         save_example(score, out, force)
     except FusiliError as error:
         raise click.ClickException(str(error)) from error
-
-
-if __name__ == "__main__":
-    _command()
