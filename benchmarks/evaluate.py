@@ -1,13 +1,14 @@
-"""How long evaluation takes and how much memory it needs, by the number of segments.
+"""The time and memory that evaluation takes, by the number of segments.
 
     python benchmarks/evaluate.py [SEGMENTS...]
 
-A bundle with hand-made graphs (tests/example_bundles.py), melodies as sines and random ink: 128 x 512 px
-and 8 s each, 10 segments a piece. The time is that of everything but the making of the pairs.
+The bundle has hand-made graphs (tests/example_bundles.py). Segments are random ink of 128 x 512 px with melodies
+of 8 s as sines, 10 segments per piece. The time does not include the making of the pairs.
 """
 
 from __future__ import annotations
 
+import argparse
 import resource
 import sys
 import tempfile
@@ -36,7 +37,7 @@ _N_DIFFERENT = 20
 
 
 class _Melodies:
-    """So many segments, a few different ones over and over."""
+    """Any number of segments: a few different ones, repeated."""
 
     name, has_truth = "melodies", True
 
@@ -63,7 +64,9 @@ def _pair(number: int) -> Pair:
 
 
 def main() -> None:
-    sizes = [int(argument) for argument in sys.argv[1:]] or [500, 5000]
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("segments", type=int, nargs="*", help="numbers of segments (default: 500 5000)")
+    sizes = parser.parse_args().segments or [500, 5000]
     print("| task | segments | seconds | peak memory of the process so far |")
     print("| --- | --- | --- | --- |")
     with tempfile.TemporaryDirectory() as folder:

@@ -1,16 +1,16 @@
-"""The trained model on pieces that training never saw: whole pieces under each shift, and segments.
+"""A trained model on pieces that training never saw: whole pieces under each shift, and segments.
 
     python benchmarks/held_out.py BUNDLE [--split test] [--pieces 12] [--quartets 2]
         [--lilypond TREE] [--segments SHARDS]
 
 Whole pieces: songs (whole, piano alone, voice alone) and quartets are engraved and played with expressive
 timing by a piano that training never hears; each row changes one thing. Errors are those of the decoded path,
-from images of the pages alone and with the symbolic score. CPU seconds are of this process: Verovio has its own.
+from images of the pages alone and with the symbolic score. CPU seconds do not include Verovio's processes.
 
-TREE is what `benchmarks/lilypond_pieces.py` writes: other pieces, the same piano, another engraver.
+TREE is written by `benchmarks/lilypond_pieces.py`: other pieces, the same piano, another engraver.
 
-Segments: SHARDS is rendered with `training/recipes/render/strips-held-out.toml`. Retrieval is among 400 of its
-segments, and among all.
+Segments: SHARDS is rendered with `training/recipes/render/strips-held-out.toml`. Retrieval is measured among 400
+of its segments, and among all.
 
 The piano's samples must be in a folder of FUSILI_SOUNDFONTS (see `fusili_training.sound.soundfonts`). Look at
 the split valid as often as you like, and at test once.
@@ -63,12 +63,16 @@ def main() -> None:
     parser.add_argument("bundle", type=Path)
     parser.add_argument("--corpus", type=Path, default=Path("../shared/data/manifest.csv"))
     parser.add_argument("--split", choices=["valid", "test"], default="test")
-    parser.add_argument("--pieces", type=int, default=12, help="songs a row; 0 for none")
-    parser.add_argument("--quartets", type=int, default=2, help="the shortest ones; 0 for none")
+    parser.add_argument("--pieces", type=int, default=12, help="songs per row; 0 for none")
+    parser.add_argument(
+        "--quartets", type=int, default=2, help="number of quartets, the shortest; 0 for none"
+    )
     parser.add_argument(
         "--lilypond", type=Path, metavar="TREE", help="folder of pieces that LilyPond engraved"
     )
-    parser.add_argument("--shifts", nargs="*", metavar="NAME", help="rows whose names hold one of these")
+    parser.add_argument(
+        "--shifts", nargs="*", metavar="NAME", help="only rows whose names contain one of these"
+    )
     parser.add_argument("--segments", type=Path, help="folder of shards")
     parser.add_argument("--candidates", type=int, default=400, help="segments that retrieval chooses from")
     parser.add_argument("--threads", type=int, default=1)

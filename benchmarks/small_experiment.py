@@ -1,15 +1,15 @@
-"""The small experiment: runs that differ in their loss alone, on segments of pieces that training never saw.
+"""The small experiment: runs that differ only in their loss, on segments of pieces that training never saw.
 
     python benchmarks/small_experiment.py SHARDS RUNS [--split test] [--details FILE]
     python benchmarks/small_experiment.py SHARDS small-hybrid=CHECKPOINT 'my loss=BUNDLE'
 
-RUNS is a folder of runs of `fusili-mir train` with the recipes of this experiment; other runs in it are passed
-over. The last step of each is judged, not the best validation: one budget for all. Each is exported to a bundle
-first; a bundle that is there already can be named in place of a checkpoint.
+RUNS is a folder of runs of `fusili-mir train` with the recipes of this experiment; other runs in it are skipped.
+The last step of each run is judged, not the best one in validation: all have one budget. Each run is first
+exported to a bundle; an existing bundle can be given in place of a checkpoint.
 
-SHARDS is rendered with `training/recipes/render/strips-held-out.toml`. Of its segments those count that are like
-the pairs of training: of the recipe's layout, and no longer than it says. Retrieval is among 400 of them, those
-with the least hash of their key. The table of docs/reproduction.md goes to stdout, all else to stderr.
+SHARDS is rendered with `training/recipes/render/strips-held-out.toml`. Only segments like the training pairs are
+used: those in the recipe's layout and within its duration limit. Retrieval is among 400 of them, those with the
+smallest hash of their key. The table of docs/reproduction.md goes to stdout, everything else to stderr.
 
 Look at the split valid as often as you like, and at test once.
 """
@@ -59,7 +59,7 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=1)
     arguments = parser.parse_args()
     if arguments.details and not arguments.details.parent.is_dir():
-        parser.error(f"{arguments.details}: its folder is not there")
+        parser.error(f"{arguments.details}: its folder does not exist")
     torch.set_num_threads(arguments.threads)
     try:
         checkpoints = find_checkpoints(arguments.runs)
@@ -109,7 +109,7 @@ def open_bundle(name: str, path: Path, scratch: Path) -> Bundle:
 
 
 def open_segments(shards: Path, split: str, bundles: dict[str, Bundle]) -> KeptPairs:
-    """Read the segments that are like those all runs were trained on."""
+    """Read the segments that are like the training pairs of all runs."""
     data = {name: training_of(bundle.manifest)["data"] for name, bundle in bundles.items()}
     kinds = {(each["layout"], each["max_duration_sec"]) for each in data.values()}
     if len(kinds) > 1:

@@ -63,7 +63,7 @@ def write_mung(file: Path, objects: Iterable[MungObject]) -> None:
 
 
 def write_performance(folder: Path, name: str, events: Float64, samples: Float32 | None) -> None:
-    """Write a performance of MSMD: onset s, pitch, duration s, track and channel of each event, and a recording."""
+    """Write a performance of MSMD: its events (onset s, pitch, duration s, track, channel) and its recording."""
     (folder / name / "features").mkdir(parents=True)
     np.save(folder / name / "features" / f"{name}_notes.npy", events)
     if samples is not None:

@@ -1,1 +1,1 @@
-"""What several benchmark scripts share; not part of the package."""
+"""Code that several benchmark scripts share; not part of the package."""

@@ -1,6 +1,6 @@
-"""The small experiment as a table: models that differ in their loss alone, on the same segments.
+"""The small experiment as a table: models that differ only in their loss, on the same segments.
 
-Retrieval is ranked twice: as the paper does, and by the score of the local loss, for models that have one.
+Retrieval is ranked twice: as in the paper, and by the similarity of the local loss, for models that have one.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _BOTH = ("I2A", "A2I")
 
 @dataclass(frozen=True)
 class _Column:
-    """Which numbers stand in a column; `variant` may be one of the two kinds of ranking."""
+    """Which measurements a column shows; `variant` may be one of the two kinds of ranking."""
 
     title: str
     task: str
@@ -63,15 +63,15 @@ _COLUMNS = (
 
 @dataclass(frozen=True)
 class ExperimentRow:
-    """What was found for one run.
+    """The measurements of one run.
 
     Attributes
     ----------
     title : str
     n_steps, max_steps : int
-        How long it was trained, and how long it was to be.
+        Number of steps trained, and number planned.
     rankings : dict of str to Ranking
-        Which ranking of the report is the paper's, and which that of the local similarity.
+        Which ranking of the report is the paper's, and which is by the local similarity.
     report : Report
     """
 
@@ -82,7 +82,7 @@ class ExperimentRow:
     report: Report
 
     def find(self, column: _Column, direction: str) -> Measurement | None:
-        """Return the measurement that belongs in a column; None if there is none."""
+        """Return the measurement of a column; None if there is none."""
         wanted = (column.task, column.metric, self.rankings.get(column.variant, column.variant), direction)
         for each in self.report.measurements:
             if (each.task, each.metric, each.variant, each.direction) == wanted:
@@ -91,7 +91,7 @@ class ExperimentRow:
 
 
 def training_of(manifest: Manifest) -> dict[str, Any]:
-    """Return a bundle's recipe, which must say how its loss, its data and its budget were."""
+    """Return a bundle's recipe, which must state its loss, its data and its budget."""
     recipe = manifest.recipe
     lacking = [
         f"{section}.{key}"
@@ -113,10 +113,10 @@ def training_of(manifest: Manifest) -> dict[str, Any]:
 
 
 def local_ranking(recipe: dict[str, Any]) -> Ranking | None:
-    """Return how to rank by the score of the local loss of a recipe; None if there was none.
+    """Return how to rank by the similarity of a recipe's local loss; None if it has none.
 
-    The sum of cosines ranks everything. The Sinkhorn score orders a shortlist by pooled cosines, or everything if
-    pooled embeddings were not trained.
+    Summed cosines rank all candidates. The Sinkhorn similarity ranks a shortlist by pooled cosines, or all
+    candidates if pooled embeddings were not trained.
     """
     loss = recipe["loss"]
     if loss["alpha"] == 0:
@@ -133,18 +133,18 @@ def local_ranking(recipe: dict[str, Any]) -> Ranking | None:
 def measure_run(
     title: str, encoder: Encoder, source: KeptPairs, n_candidates: int, progress: bool = False
 ) -> ExperimentRow:
-    """Measure all that the table has of a run.
+    """Measure everything that the table shows of a run.
 
     Parameters
     ----------
     title : str
-        Of its row.
+        Title of its row.
     encoder : Encoder
-        With the run's bundle.
+        Encoder with the run's bundle.
     source : KeptPairs
-        All of which is judged locally.
+        Pairs; all of them are judged locally.
     n_candidates : int
-        Segments that retrieval chooses from, see `ChosenPairs`; all if there are fewer.
+        Number of segments that retrieval chooses from, see `ChosenPairs`; all if there are fewer.
     progress : bool
         Whether to show bars on a terminal.
 
@@ -175,7 +175,7 @@ def measure_run(
 
 
 def format_experiment(rows: Sequence[ExperimentRow]) -> str:
-    """Lay out runs as a table in Markdown, and under them what they have to beat."""
+    """Format runs as a Markdown table, with the baselines below them."""
     header = ["run", "steps", *(column.title for column in _COLUMNS)]
     lines = [header, ["---"] * len(header), *map(_cells, rows)]
     lines += [[name, "", *(_baseline(name, column, rows) for column in _COLUMNS)] for name in BASELINES]
@@ -206,7 +206,7 @@ def _baseline(name: str, column: _Column, rows: Sequence[ExperimentRow]) -> str:
 
 
 def _join(values: Sequence[float | None], digits: int) -> str:
-    """Write the numbers of a cell; one dash where none is known."""
+    """Format the numbers of a cell; one dash if none is known."""
     if all(value is None for value in values):
         return "-"
     return " / ".join(format_number(value, digits) for value in values)

@@ -1,7 +1,7 @@
-"""LilyPond as a second engraver: what its SVG pages and the table of its note heads say.
+"""LilyPond as a second engraver: reads its SVG pages and the table of its note heads.
 
 The table is written by `benchmarks/lilypond_heads.ly`, which also gives heads and staves their ids in the SVG.
-LilyPond's SVG is measured in staff spaces; y runs downwards on the page, and upwards in the table.
+LilyPond's SVG is measured in staff spaces; y points downwards on the page, and upwards in the table.
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ _GAP_QUARTER = 4.0  # silence between the scores of one file
 
 @dataclass(frozen=True, eq=False)
 class LilypondScore:
-    """What LilyPond engraved.
+    """A score that LilyPond engraved.
 
     Attributes
     ----------
     notes : np.ndarray of `SCORE_NOTE_DTYPE`
-        What sounds: tied heads are one note. Every measure is played once.
+        The notes that sound: tied heads are one note, and every measure is played once.
     tempo : WrittenTempo
     row_of_head : mapping
-        From the number of a head to its note, for the heads at which notes are struck.
+        Number of a head -> row of its note, for the heads at which notes are struck.
     boxes : mapping
-        From the number of a head to its box in staff spaces around its origin, y downwards.
+        Number of a head -> its box in staff spaces around its origin, y downwards.
     """
 
     notes: ScoreNoteArray
@@ -63,7 +63,7 @@ class LilypondPage:
 class _Head:
     number: int
     onset_quarter: float
-    grace: float  # the time to the main note, in whole notes, negative; 0 for other notes
+    grace: float  # minus the time to the main note, in whole notes; 0 for other notes
     duration_quarter: float
     pitch: int
     staff: str
@@ -79,7 +79,7 @@ def read_lilypond_score(table: str | Path) -> LilypondScore:
     Returns
     -------
     LilypondScore
-        The scores of one file follow each other.
+        The scores of one file, one after the other.
     """
     rows = [line.split("\t") for line in Path(table).read_text(encoding="utf-8").splitlines()]
     for number, row in enumerate(rows, start=1):
@@ -123,7 +123,7 @@ def _box_downwards(x0: float, x1: float, y0: float, y1: float) -> Box:
 
 
 def _score_starts(rows: Sequence[Sequence[str]]) -> dict[str, float]:
-    """Return where each score of the file begins, by its number."""
+    """Return the quarter at which each score of the file begins, by its number."""
     lengths: dict[str, float] = {}
     for row in rows:
         lengths[row[1]] = max(lengths.get(row[1], 0.0), float(row[3]) + float(row[5]))
@@ -135,7 +135,7 @@ def _score_starts(rows: Sequence[Sequence[str]]) -> dict[str, float]:
 
 
 def _sounding(heads: Sequence[_Head], continued: Mapping[int, int]) -> tuple[ScoreNoteArray, dict[int, int]]:
-    """Return the notes, and the row of each head at which one is struck."""
+    """Return the notes, and for each head at which a note is struck the row of that note."""
     by_number = {head.number: head for head in heads}
     struck = [
         head
@@ -159,7 +159,7 @@ def _sounding(heads: Sequence[_Head], continued: Mapping[int, int]) -> tuple[Sco
 
 
 def _grace_steps(head: _Head, heads: Sequence[_Head]) -> int:
-    """Return how many grace notes of its staff lead from here to the main note; 0 for other notes."""
+    """Return how many grace notes of its staff there are from this one to the main note; 0 for other notes."""
     if not head.grace:
         return 0
     together = {
@@ -177,7 +177,7 @@ def read_svg_page(svg: str, boxes: Mapping[int, Box]) -> LilypondPage:
     ----------
     svg : str
     boxes : mapping
-        Of `LilypondScore`.
+        Boxes of the heads, from `LilypondScore`.
 
     Returns
     -------
@@ -207,7 +207,7 @@ def read_svg_page(svg: str, boxes: Mapping[int, Box]) -> LilypondPage:
 
 
 def _origins(group: etree._Element) -> list[tuple[float, float]]:
-    """Return where the drawings of a grob are put."""
+    """Return the origins of the drawings of a grob."""
     found = [_TRANSLATE.match(inner.get("transform") or "") for inner in group.iterchildren(f"{_SVG}g")]
     return [(float(place[1]), float(place[2])) for place in found if place is not None]
 
@@ -217,7 +217,7 @@ def _length(line: etree._Element) -> float:
 
 
 def _systems(staves: Sequence[tuple[str, Box]]) -> tuple[Box, ...]:
-    """Group staves from top to bottom; where one comes again, a system begins."""
+    """Group staves from top to bottom; a system begins where a staff comes again."""
     groups: list[dict[str, Box]] = []
     for name, box in sorted(staves, key=lambda staff: staff[1].y0):
         if not groups or name in groups[-1]:

@@ -1,4 +1,4 @@
-"""Onset errors of held-out pieces under each shift, every look and every sound encoded once."""
+"""Onset errors of held-out pieces under each shift; every look and every sound is encoded once."""
 
 from __future__ import annotations
 
@@ -44,11 +44,11 @@ class RememberingEncoder(Encoder):
         self._kept = {}
 
     def encode_pages(self, pages: Pages, progress: bool = False) -> EncodedScore:
-        """Encode a score, or give what it was encoded to before."""
+        """Encode a score, or return its embeddings if it was encoded before."""
         return self._once(pages, lambda: Encoder.encode_pages(self, pages, progress))
 
     def encode_recording(self, recording: str | Path | Recording, progress: bool = False) -> EncodedAudio:
-        """Encode a recording, or give what it was encoded to before."""
+        """Encode a recording, or return its embeddings if it was encoded before."""
         return self._once(recording, lambda: Encoder.encode_recording(self, recording, progress))
 
     def forget(self) -> None:
@@ -56,7 +56,7 @@ class RememberingEncoder(Encoder):
         self._kept.clear()
 
     def _once(self, thing: object, encode: Callable[[], _Encoded]) -> _Encoded:
-        # The thing is kept, too: its id is its own for as long as it lives.
+        # The object is kept, too: its id stays unique only as long as it lives.
         if id(thing) not in self._kept:
             self._kept[id(thing)] = (thing, encode())
         encoded: _Encoded = self._kept[id(thing)][1]
@@ -65,7 +65,7 @@ class RememberingEncoder(Encoder):
 
 @dataclass
 class ShiftResult:
-    """What was found under one shift, piece by piece; `cpu_sec` is what it added to the shifts before it."""
+    """The errors under one shift, piece by piece; `cpu_sec` is the time added to that of the shifts before it."""
 
     name: str
     knowledge: Knowledge
@@ -75,7 +75,7 @@ class ShiftResult:
     cpu_sec: float = 0.0
 
     def of_layout(self, layout: Layout) -> ShiftResult:
-        """Return the result for the pieces of one layout, renamed."""
+        """Return the result of the pieces in one layout, under a name that says so."""
         chosen = [place for place, own in enumerate(self.layouts) if own == layout]
         return ShiftResult(
             f"{self.name}: {layout}",
@@ -141,13 +141,13 @@ def _errors(piece: HeldOutPiece, shift: Shift, knowledge: Knowledge, encoder: En
     try:
         return errors_of_piece(piece.under(shift, knowledge), encoder)
     except InputError:
-        # Pages on which no staff is found: not one note is. The symbolic score says how many there are.
+        # No staff was found on the pages, so no note was. The symbolic score says how many there are.
         lost = np.full(len(piece.under(Shift("", sound=shift.sound), "score").heads), np.inf)
         return ComparedErrors(lost, lost, lost)
 
 
 def format_results(results: Iterable[ShiftResult]) -> str:
-    """Lay out results as a table in Markdown: errors in milliseconds, shares in per cent."""
+    """Format results as a Markdown table: errors in milliseconds, shares in per cent."""
     header = ["shift", "pieces", "notes", "median ms", "95 %", "median of pieces"]
     header += [f"<= {tolerance} ms" for tolerance in _TOLERANCES_MS] + [
         "95 % of the last",

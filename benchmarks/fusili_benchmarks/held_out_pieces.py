@@ -1,7 +1,7 @@
-"""Whole pieces of a corpus that were kept from training: engraved, played, and shifted as asked for.
+"""Whole pieces of a corpus that were held out from training: engraved and played under a shift.
 
-A piece is engraved once for each look and played once for each sound; what shifts share is the same object, so
-that its embeddings can be kept, too.
+A piece is engraved once per look and played once per sound. Shifts with the same look or sound share one object,
+whose embeddings can then be kept, too.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ __all__ = ["HeldOutPiece", "Playing", "choose_layouts", "choose_pieces", "open_p
 
 
 _LAYOUTS: tuple[Layout, ...] = ("whole", "piano", "whole", "piano", "whole", "voice")  # about as in training
-_LEAD_SEC, _RING_SEC = 0.5, 1.5  # before the first note, and after the end of the last
+_LEAD_SEC, _RING_SEC = 0.5, 1.5  # before the first note, and after the last one ends
 _DIRECT_TO_ROOM_DB = 6.0
 _NOISE_TILT = 1.0  # pink
 _LEAPS = ("dacapo", "dalsegno", "tocoda")
@@ -50,7 +50,7 @@ _LEAPS = ("dacapo", "dalsegno", "tocoda")
 
 @dataclass(frozen=True)
 class Playing:
-    """How pieces are played: the limits of expression, and the instruments of the test and of training."""
+    """How pieces are played: the limits of expression, and the instruments of testing and of training."""
 
     expression: Expression
     unseen: AudioOptions
@@ -60,24 +60,24 @@ class Playing:
 
 @dataclass(frozen=True, eq=False)
 class _Look:
-    """Pages, and where the note heads lie on them: `id` is a head's, (x, y) its middle in pixels of `pages`."""
+    """Pages and their note heads: `id` is the id of a head, (x, y) its middle in pixels of `pages`."""
 
     pages: Pages
-    heads: npt.NDArray[np.void]  # HEAD_ONSET_DTYPE; the onsets are of no meaning
+    heads: npt.NDArray[np.void]  # HEAD_ONSET_DTYPE; the onsets have no meaning
 
 
 @dataclass(frozen=True, eq=False)
 class _Sound:
-    """A recording, and when the notes of the score begin in it [shape=(n,)]; NaN for parts that are silent."""
+    """A recording, and the onsets of the score's notes in it [shape=(n,)]; NaN in parts that are silent."""
 
     recording: AudioSamples
     onset_sec: Float64
 
 
 def choose_pieces(pieces: Sequence[CorpusPiece], number: int) -> list[CorpusPiece]:
-    """Choose pieces by their ids alone, among those that can be played from the first measure to the last.
+    """Choose pieces by their ids alone, among those that can be played straight from first to last measure.
 
-    Every measure is played once, which is no way to play alternative endings or a da capo.
+    Every measure is played once, which rules out alternative endings and da capos.
     """
     chosen: list[CorpusPiece] = []
     for piece in sorted(pieces, key=lambda piece: stable_fraction(piece.id)):
@@ -89,7 +89,7 @@ def choose_pieces(pieces: Sequence[CorpusPiece], number: int) -> list[CorpusPiec
 
 
 def choose_layouts(pieces: Sequence[CorpusPiece]) -> list[Layout]:
-    """Give each piece a layout in turn: half of the songs whole, a third piano alone, the others voice alone."""
+    """Give each piece a layout in turn: half of the songs whole, a third piano alone, a sixth voice alone."""
     layouts: list[Layout] = []
     for number, piece in enumerate(pieces):
         wanted = _LAYOUTS[number % len(_LAYOUTS)]
@@ -106,7 +106,7 @@ def _leaps(score_file: ScoreFile) -> bool:
 
 @contextmanager
 def open_piece(piece: CorpusPiece, layout: Layout, playing: Playing) -> Iterator[HeldOutPiece]:
-    """Give a piece, for as long as its page images are needed."""
+    """Open a piece; its page images are removed when the context ends."""
     with tempfile.TemporaryDirectory() as folder:
         yield HeldOutPiece(piece, layout, playing, Path(folder))
 
@@ -132,12 +132,12 @@ class HeldOutPiece:
         ----------
         shift : Shift
         knowledge : "images" or "score"
-            With the symbolic score the pages are our own engraving, whatever the shift of the page.
+            With the symbolic score, pages are our own engraving whatever the page shift.
 
         Returns
         -------
         WholePiece
-            Its heads are the first ones of the notes that are heard.
+            The piece, with the first head of each note that is heard.
         """
         if shift.sound not in self._sounds:
             self._sounds[shift.sound] = self._record(shift.sound)
@@ -199,20 +199,20 @@ class HeldOutPiece:
 def struck_heads(
     heads: npt.NDArray[np.void], score: SoundingScore, onset_sec: Float64
 ) -> npt.NDArray[np.void]:
-    """Keep the heads at which notes are struck, and say when.
+    """Keep the heads at which notes are struck, and fill in their onsets.
 
     Parameters
     ----------
     heads : np.ndarray of `fusili_training.evaluation.whole_pieces.HEAD_ONSET_DTYPE`
-        With the ids of heads.
+        Heads, with the ids of heads.
     score : SoundingScore
     onset_sec : np.ndarray [shape=(n,)]
-        Of the notes of the score; NaN for those that are not heard.
+        Onsets of the score's notes; NaN for notes that are not heard.
 
     Returns
     -------
     np.ndarray of `HEAD_ONSET_DTYPE`
-        With the ids of notes.
+        The struck heads, with the ids of their notes.
     """
     row_of_head: Mapping[str, int] = score.row_of_head
     known = heads[[str(head) in row_of_head for head in heads["id"]]]
@@ -225,7 +225,7 @@ def struck_heads(
 
 
 def _middles(notes: Table) -> npt.NDArray[np.void]:
-    """Return a row for each head: a note array may have several."""
+    """Return one row per head; the note array may have several."""
     _, first = np.unique(notes["notated_id"], return_index=True)
     shown = notes[np.sort(first)]
     heads = np.zeros(len(shown), HEAD_ONSET_DTYPE)

@@ -1,7 +1,7 @@
-"""Shifts: in which ways pages and recordings may differ from those that a model was trained on.
+"""Shifts: how pages and recordings may differ from those that a model was trained on.
 
-The base is the hardest that is still plain: clean pages, expressive timing, and an instrument that training never
-hears. Every other shift changes one thing of it.
+The base has clean pages, expressive timing, and an instrument that training never hears. Every other shift
+changes one thing about it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ __all__ = ["BASE", "SHIFTS", "PageShift", "Shift", "SoundShift"]
 
 @dataclass(frozen=True)
 class PageShift:
-    """How pages look: their music font, and how far they are degraded (0 to 1, as in `Degradation.draw`)."""
+    """How pages look: their music font, and how strongly they are degraded (0 to 1, as in `Degradation.draw`)."""
 
     font: MusicFont = EngravingOptions.font
     degraded: float = 0.0
@@ -33,11 +33,11 @@ class SoundShift:
     metronomic : bool
         Whether notes begin exactly where the score's tempo puts them.
     detune_cents : float
-        As of a machine that runs too fast or too slow.
+        Change of pitch and speed, as of a machine that runs too fast or too slow.
     snr_db : float, optional
-        Sound to pink noise.
+        Signal-to-noise ratio of added pink noise; None: no noise.
     room_sec : float
-        Time in which the room falls by 60 dB; 0 for none.
+        Reverberation time (decay by 60 dB); 0: no reverberation.
     """
 
     trained_timbre: bool = False
@@ -51,8 +51,8 @@ class SoundShift:
 class Shift:
     """A named way of making pages and recordings.
 
-    `with_score` says whether it is worth measuring with the symbolic score, too, whose pages are our own whatever
-    the shift: that takes several times as long.
+    `with_score` says whether to measure it with the symbolic score, too. That takes several times as long, and
+    page shifts have no effect on it: the pages of a symbolic score are our own.
     """
 
     name: str

@@ -26,16 +26,16 @@ def save_msmd_piece(
     sound: Float32,
     sample_rate_hz: int,
 ) -> None:
-    """Write what `fusili_training.evaluation.msmd.MsmdTree` reads of a piece.
+    """Write a piece as `fusili_training.evaluation.msmd.MsmdTree` reads it.
 
     Parameters
     ----------
     folder : Path
-        Named after the piece.
+        Folder named after the piece.
     score : LilypondScore
     pages : sequence of LilypondPage and image
     performed : np.ndarray [shape=(n,), dtype=PERFORMED_DTYPE]
-        The notes of the score, in seconds of the recording.
+        The played notes of the score, in seconds of the recording.
     sound : np.ndarray [shape=(samples,)]
     sample_rate_hz : int
     """

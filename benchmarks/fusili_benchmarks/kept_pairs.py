@@ -1,4 +1,4 @@
-"""Held-out pairs like those that a model was trained on, read once and kept for one model after the other."""
+"""Held-out pairs like those that a model was trained on, read once and kept in memory for several models."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ __all__ = ["KeptPairs"]
 
 
 class KeptPairs:
-    """The originals of a split that show one layout and are short enough, in memory.
+    """The original pairs of a split that show one layout and are short enough, in memory.
 
-    What is too long is told by the recordings themselves: not every index of shards has their durations.
+    Durations are those of the recordings themselves: not every index of shards has them.
 
     Parameters
     ----------
@@ -23,9 +23,9 @@ class KeptPairs:
         Folder of shards.
     split : str
     layout : str
-        See `ShardFolder`; "": all.
+        Layout to keep, see `ShardFolder`; "": all.
     max_duration_sec : float
-        0: any.
+        Longest recording to keep; 0: any.
     """
 
     has_truth = True

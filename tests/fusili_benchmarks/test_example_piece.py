@@ -13,7 +13,7 @@ def pages() -> Pages:
     return engrave_example(load_example().score)
 
 
-def test_the_truth_in_the_package_is_what_is_made_here(pages: Pages) -> None:
+def test_the_truth_in_the_package_can_be_made_again(pages: Pages) -> None:
     stored, made = load_example().truth, example_truth(pages, perform_example(pages))
     assert made["id"].tolist() == stored["id"].tolist()
     assert np.abs(made["onset_sec"] - stored["onset_sec"]).max() < 1e-4

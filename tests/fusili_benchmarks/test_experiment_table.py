@@ -94,7 +94,7 @@ def run(title: str, top1: float, chance: float = 0.25, n_steps: int = 700) -> Ex
     return ExperimentRow(title, n_steps, 700, rankings, report)
 
 
-def test_each_number_stands_in_its_column() -> None:
+def test_each_number_is_in_its_column() -> None:
     found = cells(format_experiment([run("first", 0.5)]), 2)
     assert found["run"] == "first"
     assert found["steps"] == "700"
@@ -107,7 +107,7 @@ def test_each_number_stands_in_its_column() -> None:
     assert found["MRR I2A / A2I"] == found["within 250 ms"] == "-"
 
 
-def test_what_is_to_be_beaten_stands_under_the_runs() -> None:
+def test_baselines_are_below_the_runs() -> None:
     table = format_experiment([run("first", 0.5), run("second", 0.6)])
     assert titles(table) == ["run", "---", "first", "second", "chance", "straight line"]
     chance, straight = cells(table, 4), cells(table, 5)
@@ -118,7 +118,7 @@ def test_what_is_to_be_beaten_stands_under_the_runs() -> None:
     assert straight["onset error, median ms"] == "200"
 
 
-def test_a_run_that_is_not_at_its_end_says_so() -> None:
+def test_an_unfinished_run_is_marked() -> None:
     assert cells(format_experiment([run("first", 0.5, n_steps=200)]), 2)["steps"] == "200 of 700"
 
 
@@ -163,13 +163,13 @@ def test_a_right_bundle_finds_every_line_and_all_notes(measure: Measure, melodie
     assert chance["R@1 I2A / A2I"].split(" / ")[0] == f"{1 / len(melodies):.3f}"
 
 
-def test_a_model_without_a_local_loss_is_not_ranked_by_its_score(measure: Measure) -> None:
+def test_a_model_without_a_local_loss_is_not_ranked_by_its_similarity(measure: Measure) -> None:
     row = measure(recipe(0.0))
     assert row.rankings == {"as in the paper": "pooled"}
     assert cells(format_experiment([row]), 2)["R@1 by local similarity"] == "-"
 
 
-def test_a_bundle_that_does_not_say_how_it_was_trained_is_refused(bundle: Bundle) -> None:
+def test_a_bundle_without_its_training_recipe_is_refused(bundle: Bundle) -> None:
     with pytest.raises(InputError, match=r"'pitch' has no loss\.alpha in its recipe"):
         training_of(bundle.manifest)
     without_steps = {name: part for name, part in recipe(0.5).items() if name != "steps"}

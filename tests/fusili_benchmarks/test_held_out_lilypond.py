@@ -18,7 +18,7 @@ from fusili_mir.pages.segments import Box
 from fusili_training.evaluation.msmd import MsmdTree
 from fusili_training.sound.notes import PERFORMED_DTYPE
 
-# A first score: C5, then grace notes D5 E5 before F5, which is tied over; C3 below. A second one: G4 alone.
+# A first score: C5, then grace notes D5 E5 before F5, which is tied; C3 below. A second score: G4 alone.
 TABLE = """\
 tempo 0 0.0 90.0
 head 0 1 0.0 0.0 1.0 72 upper
@@ -69,7 +69,9 @@ def score(tmp_path: Path) -> LilypondScore:
     return read_lilypond_score(tmp_path / "heads.tsv")
 
 
-def test_tied_heads_are_one_note_and_grace_notes_count_the_steps_to_theirs(score: LilypondScore) -> None:
+def test_tied_heads_are_one_note_and_grace_notes_count_the_steps_to_the_main_note(
+    score: LilypondScore,
+) -> None:
     columns = ["pitch", "onset_quarter", "duration_quarter", "grace", "staff"]
     assert score.notes[columns].tolist() == [
         (72, 0.0, 1.0, 0, 0),
@@ -97,13 +99,13 @@ def test_a_system_begins_where_a_staff_comes_again(score: LilypondScore) -> None
     assert set(page.heads) == {1, 3, 7, 9}
 
 
-def test_what_is_written_is_read_as_a_piece_of_msmd(score: LilypondScore, tmp_path: Path) -> None:
+def test_a_written_piece_is_read_as_one_of_msmd(score: LilypondScore, tmp_path: Path) -> None:
     performed = np.zeros(len(score.notes), PERFORMED_DTYPE)
     performed["pitch"] = score.notes["pitch"]
     performed["onset_sec"] = [0.5, 0.51, 1.0, 1.1, 1.2, 3.0]
     performed["duration_sec"] = 0.4
     page = read_svg_page(SVG, score.boxes)
-    image = np.full((1700, 1200), 255, np.uint8)  # 10 px a staff space
+    image = np.full((1700, 1200), 255, np.uint8)  # 10 px per staff space
     save_msmd_piece(
         tmp_path / "tree" / "piece", score, [(page, image)], performed, np.zeros(8000, np.float32), 2000
     )

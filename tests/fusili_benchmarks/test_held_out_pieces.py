@@ -41,7 +41,7 @@ PLAYING = Playing(RUBATO, AudioOptions(), AudioOptions())
 
 
 def sine_bank() -> SoundBank:
-    """Tones without overtones, of 2 s, that stop at once."""
+    """Tones of 2 s without overtones, which stop abruptly."""
     seconds = np.arange(2 * RATE_HZ) / RATE_HZ
     hertz = 440 * 2 ** ((LOWEST_PITCH + np.arange(N_PITCHES) - 69) / 12)
     tones = np.rint(32767 * np.sin(2 * np.pi * hertz[:, None] * seconds)).astype(np.int16)
@@ -101,7 +101,7 @@ def test_a_model_that_reads_and_hears_pitches_finds_the_onsets(tmp_path: Path, s
     assert table[2].startswith(f"| {BASE.name} | 1 | 16 |")
 
 
-def test_detuning_scales_the_recording_and_its_truth_alike(melody: HeldOutPiece) -> None:
+def test_detuning_scales_the_recording_and_its_truth_equally(melody: HeldOutPiece) -> None:
     base = melody.under(BASE, "score")
     lower = melody.under(Shift("", sound=SoundShift(detune_cents=-1200)), "score")
     np.testing.assert_allclose(lower.heads["onset_sec"], 2 * base.heads["onset_sec"])
@@ -118,7 +118,9 @@ def test_metronomic_onsets_are_evenly_spaced_at_the_tempo_of_the_base(melody: He
     }
     steps = np.diff(onsets[True])
     np.testing.assert_allclose(steps, steps[0])
-    assert 0.5 / 1.2 <= steps[0] <= 0.5 * 1.2  # 120 quarters a minute, faster or slower by at most 1.2
+    assert (
+        0.5 / 1.2 <= steps[0] <= 0.5 * 1.2
+    )  # 120 quarters per minute, faster or slower by a factor of at most 1.2
     assert np.std(np.diff(onsets[False])) > 0.01
     assert onsets[True][0] == pytest.approx(0.5)  # the silence before the first note
 
@@ -143,7 +145,7 @@ def test_heads_lie_on_ink_and_not_beside_it(melody: HeldOutPiece, page: PageShif
         assert image[y - 2 : y + 3, x + round(2.2 * space_px)].max() > 0.6 * paper
 
 
-def test_what_shifts_share_is_one_object(melody: HeldOutPiece) -> None:
+def test_shifts_share_pages_and_recordings(melody: HeldOutPiece) -> None:
     base = melody.under(BASE, "images")
     noisy = melody.under(Shift("", sound=SoundShift(snr_db=15)), "images")
     other_font = melody.under(Shift("", page=PageShift(font="Bravura")), "images")
@@ -161,7 +163,7 @@ def test_a_layout_is_heard_and_shown_alone(tmp_path: Path, sines: None) -> None:
     assert counts == {"whole": [24, 24], "piano": [16, 16], "voice": [8, 8]}
 
 
-def test_pages_without_staves_have_no_note_in_its_place(
+def test_all_notes_are_lost_on_pages_without_staves(
     tmp_path: Path, sines: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(_: Path) -> None:
@@ -175,7 +177,7 @@ def test_pages_without_staves_have_no_note_in_its_place(
     assert np.isfinite(score.errors[0].model).all()
 
 
-def test_pieces_with_other_endings_are_passed_over_and_the_choice_grows_with_the_number(
+def test_pieces_with_alternative_endings_are_skipped_and_a_larger_choice_includes_a_smaller_one(
     tmp_path: Path,
 ) -> None:
     pieces = [corpus_piece(tmp_path, f"tune{i}", tune()) for i in range(5)]
@@ -191,7 +193,7 @@ def test_songs_are_laid_out_in_turn_and_others_stay_whole(tmp_path: Path) -> Non
     assert choose_layouts([corpus_piece(tmp_path, f"tune{i}", tune()) for i in range(2)]) == ["whole"] * 2
 
 
-def test_each_thing_is_encoded_once_until_it_is_forgotten(tmp_path: Path, melody: HeldOutPiece) -> None:
+def test_each_object_is_encoded_once_until_it_is_forgotten(tmp_path: Path, melody: HeldOutPiece) -> None:
     encoder = RememberingEncoder(write_pitch_bundle(tmp_path / "bundle"))
     piece = melody.under(BASE, "images")
     score, audio = encoder.encode_pages(piece.pages), encoder.encode_recording(piece.recording)
@@ -205,7 +207,7 @@ def test_each_thing_is_encoded_once_until_it_is_forgotten(tmp_path: Path, melody
 
 
 class OnePiece:
-    """A source of the one piece that it is given."""
+    """A source with a single given piece."""
 
     name = "one"
     knowledge: tuple[Knowledge, ...] = ("images",)
@@ -219,7 +221,9 @@ class OnePiece:
         yield self._piece.under(BASE, knowledge)
 
 
-def test_pieces_of_another_engraver_are_measured_alike(tmp_path: Path, melody: HeldOutPiece) -> None:
+def test_pieces_of_another_engraver_are_measured_in_the_same_way(
+    tmp_path: Path, melody: HeldOutPiece
+) -> None:
     encoder = RememberingEncoder(write_pitch_bundle(tmp_path / "bundle"))
     result = measure_images("other", OnePiece(melody), encoder)
     assert (result.name, result.knowledge, result.pieces) == ("other", "images", ["tune.whole"])

@@ -3,7 +3,7 @@ from dataclasses import fields
 from fusili_benchmarks.held_out_shifts import BASE, SHIFTS
 
 
-def test_every_shift_changes_one_thing_of_the_base() -> None:
+def test_every_shift_changes_one_thing_about_the_base() -> None:
     assert SHIFTS[0] is BASE
     for shift in SHIFTS[1:]:
         changed = [

@@ -26,7 +26,7 @@ def pair(key: str, duration_sec: float, mutant_of: str | None = None) -> Pair:
 
 @pytest.fixture(scope="module")
 def shards(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Shards whose index has no durations, the pairs of a piece out of order."""
+    """Shards whose index has no durations, with the pairs of a piece out of order."""
     folder = tmp_path_factory.mktemp("kept") / "shards"
     pairs = [
         pair("b.piano.0", 2.0),
@@ -52,7 +52,7 @@ def test_originals_of_one_layout_that_are_short_enough_are_kept_in_reading_order
     assert len(source) == 3
 
 
-def test_what_was_too_long_is_counted(shards: Path) -> None:
+def test_pairs_that_are_too_long_are_counted(shards: Path) -> None:
     assert KeptPairs(shards, "test", "piano", 2.0).dropped == {"over 2 s": 2}
 
 
@@ -62,7 +62,7 @@ def test_without_limits_all_originals_are_kept(shards: Path) -> None:
     assert not source.dropped
 
 
-def test_nothing_left_is_refused(shards: Path) -> None:
+def test_an_empty_choice_is_refused(shards: Path) -> None:
     with pytest.raises(InputError, match=r"shards \(test\): no pairs of at most 0.1 s"):
         KeptPairs(shards, "test", "piano", 0.1)
     with pytest.raises(InputError, match="none of the pairs for 'test' is of the layout 'whole'"):

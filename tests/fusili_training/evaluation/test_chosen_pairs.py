@@ -45,7 +45,7 @@ def test_as_many_are_chosen_as_were_asked_for_in_reading_order() -> None:
         assert found == sorted(found)
 
 
-def test_a_larger_choice_holds_a_smaller_one() -> None:
+def test_a_larger_choice_includes_a_smaller_one() -> None:
     assert set(keys(ChosenPairs(FourPieces(), 4))) < set(keys(ChosenPairs(FourPieces(), 9)))
 
 
@@ -54,13 +54,13 @@ def test_pieces_without_a_chosen_segment_are_not_listed() -> None:
     assert one.pieces == [key[0]]
 
 
-def test_what_the_source_drops_is_counted_once_however_often_it_is_read() -> None:
+def test_dropped_pairs_are_counted_once_however_often_the_source_is_read() -> None:
     chosen = ChosenPairs(FourPieces(), 9)
     keys(chosen)
     assert chosen.dropped == {"torn": 4}
 
 
 @pytest.mark.parametrize("number", [0, 13])
-def test_a_number_that_is_not_there_is_refused(number: int) -> None:
+def test_more_segments_than_there_are_or_none_are_refused(number: int) -> None:
     with pytest.raises(InputError, match=f"{number} segments were asked for; it has 12"):
         ChosenPairs(FourPieces(), number)

@@ -22,7 +22,7 @@ def test_an_interval_of_equal_pieces_has_no_width() -> None:
     assert (interval.value, interval.low, interval.high) == (0.75, 0.75, 0.75)
 
 
-def test_an_interval_covers_the_true_share_as_often_as_it_says() -> None:
+def test_intervals_cover_the_true_share_as_often_as_they_claim() -> None:
     rng = np.random.default_rng(5)
     covered = 0
     for trial in range(100):
@@ -31,7 +31,7 @@ def test_an_interval_covers_the_true_share_as_often_as_it_says() -> None:
     assert 85 <= covered <= 100
 
 
-def test_a_drawn_median_is_that_of_the_pieces_drawn() -> None:
+def test_the_median_is_that_of_the_drawn_pieces() -> None:
     median = weighted_median([np.array([1.0, 5.0]), np.array([2.0]), np.array([9.0])])
     assert median(np.array([1, 1, 1])) == 3.5  # 1 2 5 9
     assert median(np.array([0, 0, 3])) == 9

@@ -1,4 +1,4 @@
-"""Matrices of other systems: how they are read, and that right ones are judged to be right."""
+"""Matrices of other systems: how they are read, and how they are judged."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SQUARES = MatrixGrid(7, 7, 20.0)
 
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
-    """Two systems of seven notes of 8 frames of the paper, one in each column of patches, all in the top row."""
+    """Two systems of seven notes of 8 of the paper's frames, one per column of patches, all in the top row."""
     score = tmp_path / "msmd" / "Tune" / "scores" / "Tune_ly"
     (score / "img").mkdir(parents=True)
     Image.fromarray(np.full((600, 500), 255, np.uint8)).save(score / "img" / "01.png")
@@ -65,7 +65,7 @@ def judge(
     return evaluate_matrices(MatrixFiles([folder], 49), SQUARES, rules, tree, options).report
 
 
-def test_the_truth_as_a_matrix_is_all_right(tree: Path, tmp_path: Path) -> None:
+def test_a_matrix_of_the_truth_is_right_everywhere(tree: Path, tmp_path: Path) -> None:
     report = judge(tmp_path / "m", tree, truth_matrices(tree), MatrixRules(), "local")
     assert report.find("local", "top-1", "A2I") == 1
     # One patch of 49 has similarity 1: the perplexity is (e + 48) / e in every frame.
@@ -73,7 +73,7 @@ def test_the_truth_as_a_matrix_is_all_right(tree: Path, tmp_path: Path) -> None:
     (top1, _) = report.measurements
     assert top1.n == 2 * 7 * 8
     assert top1.baselines["chance"] == pytest.approx(1 / 49)
-    assert top1.baselines["straight line"] == 1  # notes of one length, one a column
+    assert top1.baselines["straight line"] == 1  # notes of one length, one per column
 
 
 @pytest.mark.parametrize(
@@ -89,13 +89,13 @@ def test_the_truth_as_a_matrix_is_all_right(tree: Path, tmp_path: Path) -> None:
         ((1, 1), MatchingRule(vertical=1, horizontal=1), 0),
     ],
 )
-def test_relaxed_rules_forgive_as_much_as_they_say(
+def test_relaxed_rules_tolerate_as_much_as_they_say(
     tree: Path, tmp_path: Path, shift: tuple[int, int], rule: MatchingRule, share: float
 ) -> None:
     shifted = {}
     for key, matrix in truth_matrices(tree).items():
         cells = np.full((7, 7, 256), 0.1)
-        cells[6, 3] = 0.2  # chosen where nothing else is
+        cells[6, 3] = 0.2  # chosen where there is nothing else
         down, right = shift
         cells[down:, right:] += matrix.reshape(7, 7, 256)[: 7 - down, : 7 - right]
         shifted[key] = cells.reshape(49, 256)
@@ -121,9 +121,7 @@ def test_point_and_retrieve_takes_a_matrix_for_every_two_segments(tree: Path, tm
         judge(tmp_path / "half", tree, {}, MatrixRules(), "point")
 
 
-def test_matrices_that_are_named_after_nothing_are_not_passed_over_in_silence(
-    tree: Path, tmp_path: Path
-) -> None:
+def test_matrices_that_match_no_pair_are_refused(tree: Path, tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"no pairs to judge.*named KEY\.npy"):
         judge(tmp_path / "m", tree, {"other": np.zeros((49, 256))}, MatrixRules(), "local")
     with pytest.raises(InputError, match="local and point, not retrieval"):
@@ -152,7 +150,7 @@ def test_attention_is_averaged_over_layers_7_to_9_and_heads(tmp_path: Path) -> N
         (lambda file: np.save(file, np.zeros((50, 8))), r"50 patches by 8 frames; the grid has 49 .*--grid"),
     ],
 )
-def test_matrices_that_cannot_be_used_say_why(
+def test_the_error_says_why_a_matrix_cannot_be_used(
     tmp_path: Path, write: Callable[[Path], object], message: str
 ) -> None:
     file = tmp_path / "key.npy"
@@ -162,7 +160,7 @@ def test_matrices_that_cannot_be_used_say_why(
     assert "key.npy" in str(raised.value)
 
 
-def test_files_that_are_no_matrices_are_refused(tmp_path: Path) -> None:
+def test_files_that_are_not_matrices_are_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="not found"):
         MatrixFiles([tmp_path / "a.npy"], 49)
     with pytest.raises(InputError, match=r"no \.npy files"):

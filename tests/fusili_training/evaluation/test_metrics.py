@@ -48,7 +48,7 @@ def one_hot(choices: list[int], n_patches: int) -> np.ndarray:
 
 
 def test_a_frame_in_silence_takes_the_patch_that_is_nearest_in_time() -> None:
-    # Patch 0 sounds in frame 0, patch 2 in frame 4: frames 1 and 2 (as near to both) take 0, frame 3 takes 2.
+    # Patch 0 sounds in frame 0, patch 2 in frame 4: frames 1 and 2 take 0 (2 is equally near to both), 3 takes 2.
     truth = notes((5, 5, 0.0, 1.0), (25, 5, 4.0, 5.0))
     for choices, n_right in (([0, 0, 0, 2, 2, 0], 5), ([0, 0, 2, 2, 2, 0], 4), ([0, 2, 2, 0, 2, 0], 2)):
         counts = judge_local(one_hot(choices, 3), truth, small_grid())
@@ -67,7 +67,7 @@ def test_any_of_several_sounding_patches_is_right() -> None:
     assert [judge_local(one_hot([patch], 3), truth, grid).n_right for patch in range(3)] == [1, 0, 1]
 
 
-def test_of_equally_similar_patches_the_first_counts() -> None:
+def test_among_equally_similar_patches_the_first_counts() -> None:
     similarity = np.array([[0.5], [0.5], [0.1]], np.float32)
     grid = small_grid(n_frames=1)
     assert judge_local(similarity, notes((5, 5, 0, 1)), grid).n_right == 1
@@ -113,7 +113,7 @@ def test_several_right_patches_share_a_frame_equally() -> None:
     assert counts.cross_entropy == pytest.approx(math.log(math.e + 2) - 0.5, rel=1e-6)
 
 
-def test_frames_of_all_segments_count_alike() -> None:
+def test_frames_of_all_segments_count_equally() -> None:
     long = judge_local(one_hot([0] * 6, 3), notes((5, 5, 0, 6)), small_grid())
     short = judge_local(one_hot([1, 0], 3), notes((5, 5, 0, 2)), small_grid(n_frames=2))
     assert local_top1([long, short]).value == pytest.approx(7 / 8)
@@ -131,7 +131,7 @@ def test_a_matrix_of_another_size_is_refused() -> None:
 
 @settings(max_examples=40, deadline=None)
 @given(st.integers(0, 2**32 - 1))
-def test_top1_is_that_of_the_validation_in_training(seed: int) -> None:
+def test_top1_agrees_with_validation_in_training(seed: int) -> None:
     rng = np.random.default_rng(seed)
     onsets = rng.uniform(0, 12, 8)
     truth = notes(*((*rng.uniform(0, 224, 2), onset, onset + rng.uniform(0.05, 3)) for onset in onsets))
@@ -171,7 +171,7 @@ def test_every_column_is_in_one_cell_and_no_cell_is_empty(cols: int, rows: int) 
     assert grid.patches.width_px == pytest.approx(4 * cols)
 
 
-def test_frames_of_another_length_are_taken_where_the_middle_of_the_papers_frames_falls() -> None:
+def test_frames_of_another_length_are_taken_at_the_middle_of_the_papers_frames() -> None:
     grid = JudgingGrid.paper(PatchGrid(1, 7, 4, 16), FrameGrid(500, 0.04))
     assert len(grid.frames) == 256
     assert grid.own_frame[:4].tolist() == [0, 2, 4, 6]  # 39.06, 117.2, 195.3 and 273.4 ms
@@ -280,13 +280,13 @@ def test_point_and_retrieve_by_hand() -> None:
     blocks = point_blocks((0, 0, 2, 0, 0.9), (0, 0, 1, 1, 0.8), (0, 1, 4, 0, 0.7), (1, 1, 4, 0, 0.6))
     counts = judge_point(point_piece(), lambda i, j: blocks[i, j])
     assert (counts.n_frames, counts.n_frames_right) == (3, 2)
-    # Patch 0 of image 0 resembles nothing: of equals the first frame counts, which is its own. Patch 1 and
-    # patch 4 of image 1 find their frames.
+    # Patch 0 of image 0 resembles nothing: among equals the first frame counts, which is its own. Patch 1
+    # of image 0 and patch 4 of image 1 find their frames.
     assert (counts.n_patches, counts.n_patches_right) == (3, 3)
 
 
 def test_the_vertical_tolerance_does_not_reach_into_the_next_segment() -> None:
-    # The bottom row of image 0 is no neighbour of the top row of image 1.
+    # The bottom row of image 0 is not a neighbour of the top row of image 1.
     grid = JudgingGrid.own(PatchGrid(2, 1, 10, 10), FrameGrid(1, 1.0))
     segments = [PointSegment.of(notes((5, 15, 0, 1)), grid), PointSegment.of(notes((5, 5, 0, 1)), grid)]
     blocks = {(i, j): np.zeros((2, 1), np.float32) for i in range(2) for j in range(2)}
@@ -306,7 +306,7 @@ def test_chance_in_point_and_retrieve_by_hand() -> None:
 def test_point_and_retrieve_is_the_argmax_of_the_whole_matrix() -> None:
     rng = np.random.default_rng(3)
     grid = JudgingGrid.own(PatchGrid(4, 5, 10, 10), FrameGrid(7, 1.0))
-    truths = [  # of 3, 5 and 7 frames or so
+    truths = [  # about 3, 5 and 7 frames long
         notes(*((*rng.uniform(0, 40, 2), onset, onset + 1.5) for onset in rng.uniform(0, latest, 5)))
         for latest in (2, 4, 6)
     ]

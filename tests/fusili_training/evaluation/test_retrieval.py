@@ -35,7 +35,7 @@ def test_ties_are_broken_by_chance_on_average() -> None:
     assert ranks.reciprocal() == pytest.approx([(1 + 1 / 2) / 2])
 
 
-def test_a_model_that_tells_nothing_apart_gets_what_guessing_gets() -> None:
+def test_a_model_that_distinguishes_nothing_gets_the_figures_of_guessing() -> None:
     ranks = rank_matrix(np.ones((3, 3), np.float32))
     assert ranks.recall(1) == pytest.approx([1 / 3] * 3)
     assert ranks.reciprocal() == pytest.approx([(1 + 1 / 2 + 1 / 3) / 3] * 3)
@@ -62,7 +62,7 @@ def test_repeats_among_ties_agree_with_all_orders_one_by_one(groups: list[int], 
     ranks = rank_matrix(similarities, groups=np.array(groups))
     for query in range(n):
         firsts = []
-        for order in permutations(range(n)):  # which decides between equal similarities
+        for order in permutations(range(n)):  # decides between equal similarities
             sorted_ = sorted(order, key=lambda candidate: -similarities[query, candidate])
             firsts.append(1 + min(sorted_.index(c) for c in range(n) if groups[c] == groups[query]))
         assert ranks.reciprocal()[query] == pytest.approx(np.mean([1 / first for first in firsts]))
@@ -90,7 +90,7 @@ def test_segments_with_the_same_pitches_in_the_same_order_are_repeats() -> None:
 
 @settings(max_examples=30, deadline=None)
 @given(st.integers(2, 40), st.integers(0, 2**32 - 1))
-def test_retrieval_agrees_with_sorting_one_query_after_the_other(n: int, seed: int) -> None:
+def test_retrieval_agrees_with_sorting_query_by_query(n: int, seed: int) -> None:
     rng = np.random.default_rng(seed)
     images, recordings = rng.normal(size=(2, n, 4)).astype(np.float32)
     ranks = rank_by_product(images, recordings)
@@ -114,12 +114,12 @@ def test_similarities_that_are_not_numbers_are_refused() -> None:
         rank_matrix(np.array([[np.nan]], np.float32))
 
 
-def test_queries_are_averaged_alike_and_drawn_by_piece() -> None:
+def test_queries_are_averaged_equally_and_drawn_by_piece() -> None:
     interval = retrieval_interval(np.array([1.0, 0.0, 0.0, 0.0]), ["a", "a", "a", "b"])
     assert interval.value == pytest.approx(1 / 4)
     assert (interval.low, interval.high) == pytest.approx((0, 1 / 3))
 
 
-def test_joined_ranks_stand_one_after_the_other() -> None:
+def test_joined_ranks_follow_each_other() -> None:
     joined = Ranks.join([Ranks(*np.array([[0], [1], [1]])), Ranks(*np.array([[3], [4], [2]]))])
     assert (joined.better.tolist(), joined.tied.tolist(), joined.right.tolist()) == ([0, 3], [1, 4], [1, 2])

@@ -63,11 +63,11 @@ def tree(tmp_path: Path) -> Path:
         return MungObject(number, "notehead-full", (x - 4, y - 4, 8, 8), (99, system), data)
 
     objects = [
-        MungObject(2, "staff", (26, 300, 448, 80)),  # systems stand in any order in the file
+        MungObject(2, "staff", (26, 300, 448, 80)),  # systems come in any order in the file
         MungObject(1, "staff", (26, 60, 448, 80)),
         MungObject(3, "staff", (26, 600, 448, 80)),
         *(head(10 + k, 26 + 64 * k + 32, 140 if k == 6 else 100, 1, k) for k in range(7)),
-        MungObject(30, "notehead-full", (300, 100, 8, 8), (1,), (("tied", 1),)),  # goes on with another head
+        MungObject(30, "notehead-full", (300, 100, 8, 8), (1,), (("tied", 1),)),  # continued by another head
         MungObject(31, "stem", (300, 100, 2, 40), (1,)),
         head(20, 100, 340, 2, 7),
         head(21, 400, 340, 2, 8),
@@ -80,12 +80,12 @@ def tree(tmp_path: Path) -> Path:
     return tmp_path / "msmd"
 
 
-def test_a_system_of_msmd_is_a_square_with_its_notes_and_its_stretch_of_sound(tree: Path) -> None:
+def test_a_system_of_msmd_is_a_square_with_its_notes_and_its_part_of_the_sound(tree: Path) -> None:
     source = open_source(tree, None)
     assert isinstance(source, MsmdTree)
     (pair,) = source.read_piece("Tune")
     assert pair.image.shape == (224, 224)
-    # 448 px become 224: the middle of head k goes from 26 + 64 k + 32 to 32 k + 16. The system is taken to be
+    # 448 px become 224: the middle of head k goes from 26 + 64 k + 32 to 32 k + 16. The system is assumed to be
     # 20 spaces of 4 px high, and shown from 3 spaces above: y 100 goes to (100 - 48) / 2, y 140 to 46.
     assert ((pair.truth["x0"] + pair.truth["x1"]) / 2).tolist() == [32 * k + 16 for k in range(7)]
     assert ((pair.truth["y0"] + pair.truth["y1"]) / 2).tolist() == [26] * 6 + [46]
@@ -106,7 +106,7 @@ def test_systems_over_20_s_and_without_notes_are_dropped_and_counted(tree: Path)
     assert source.dropped == {"over 20 s": 1, "no notes": 1}
 
 
-def test_the_performance_at_the_tempo_of_the_score_is_taken(tree: Path) -> None:
+def test_the_performance_at_the_tempo_of_the_score_is_used(tree: Path) -> None:
     for folder in (tree / "Tune" / "performances").glob(AS_WRITTEN):
         shutil.rmtree(folder)
     with pytest.raises(InputError, match=r"no recording and no MIDI; expected Tune_tempo-0500_piano\.midi"):
@@ -169,7 +169,7 @@ def test_without_audio_the_midi_is_played(tmp_path: Path) -> None:
     assert spectrum.argmax() / 0.5 == pytest.approx(440, abs=4)
 
 
-def test_midi_that_is_none_is_refused(tmp_path: Path) -> None:
+def test_a_missing_midi_file_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="not found; expected a MIDI file"):
         play_midi(tmp_path / "a.midi")
 
@@ -219,7 +219,7 @@ def write_pairs(folder: Path, lengths_sec: list[float]) -> Path:
     return folder / "ytsv.csv"
 
 
-def test_listed_images_are_fitted_into_squares_at_the_top_left(tmp_path: Path) -> None:
+def test_listed_images_are_scaled_into_squares_at_the_top_left(tmp_path: Path) -> None:
     source = open_source(write_pairs(tmp_path, [2.0, 3.0]), None)
     assert isinstance(source, ListedPairs)
     assert source.pieces == ["row-1", "row-2"]
@@ -263,7 +263,7 @@ def test_listed_images_become_strips_where_staves_are_found(
     assert source.dropped == {"no staves found": 1}
 
 
-def test_tables_that_cannot_be_used_say_why(tmp_path: Path) -> None:
+def test_the_error_says_why_a_table_cannot_be_used(tmp_path: Path) -> None:
     table = tmp_path / "t.csv"
     write_table(table, ["image", "audio_filename"], [["a", "b"]])
     with pytest.raises(InputError, match="has no column image_filename; found image, audio_filename"):

@@ -1,4 +1,4 @@
-"""What is written about an evaluation: tables in four formats, the paper's tables, plots."""
+"""The output of an evaluation: tables in four formats, the paper's tables, plots."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_latex_is_escaped() -> None:
     assert lines[-1] == r"\end{tabular}"
 
 
-def test_our_numbers_stand_beside_the_published_ones() -> None:
+def test_our_numbers_are_beside_the_published_ones() -> None:
     found = Interval(0.28, 0.2, 0.3)
     ours = Report("x", "msmd", 1, 1, {}, (Measurement("local", "paper's grid", "A2I", "top-1", found, 1),))
     text = format_reproduction("table1", {"table1-random-fusili": {"msmd": ours}}, "csv")
@@ -93,7 +93,7 @@ def test_our_numbers_stand_beside_the_published_ones() -> None:
     assert rows["U-MusT"]["PDMX I2A R@1"] == "- (-)"
 
 
-def test_both_tables_are_there_with_their_recipes() -> None:
+def test_both_tables_are_complete_and_have_their_recipes() -> None:
     recipes = Path(__file__).parents[3] / "training" / "recipes"
     assert [len(rows) for rows in TABLES.values()] == [9, 5]
     assert len(COLUMNS) == 16

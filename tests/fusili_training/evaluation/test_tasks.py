@@ -1,4 +1,4 @@
-"""Whole evaluations of bundles whose embeddings are known, and what is written about them."""
+"""Whole evaluations of bundles with known embeddings, and their output."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_whole_pieces_are_found_to_a_frame_from_images_alone(report: Report) -> 
 
 def test_a_table_of_scores_is_measured_with_and_without_the_score(folder: Path, encoder: Encoder) -> None:
     report = evaluate_bundle(encoder, folder / "scored" / "scores.csv", TaskOptions()).report
-    # Sines set in at once, and are seen early.
+    # Sines start abruptly, and are seen a little early.
     assert report.find("onsets", "median ms", "", "pieces, with score") < 15
     assert report.find("onsets", "within 25 ms", "", "pieces, with score") == 1
     assert report.find("onsets", "median ms", "", "pieces, images alone") < 40
@@ -89,7 +89,7 @@ def test_a_table_of_scores_is_measured_with_and_without_the_score(folder: Path, 
         evaluate_bundle(encoder, folder / "scored" / "scores.csv", TaskOptions(tasks=("local",)))
 
 
-def test_where_nothing_of_the_score_is_heard_all_notes_are_lost(folder: Path, encoder: Encoder) -> None:
+def test_all_notes_are_lost_where_nothing_of_the_score_is_heard(folder: Path, encoder: Encoder) -> None:
     source = ScoredPieces(folder / "scored" / "scores.csv")
     whistle = np.sin(2.9 * np.arange(64_000, dtype=np.float32)) / 2  # 7.4 kHz, above all notes
     with source.open(source.pieces[0], "score") as piece:
@@ -97,7 +97,7 @@ def test_where_nothing_of_the_score_is_heard_all_notes_are_lost(folder: Path, en
         assert np.isinf(errors_of_piece(whistled, encoder).model).all()
 
 
-def test_shards_are_measured_as_the_same_segments_of_msmd_are(
+def test_shards_give_the_figures_of_the_same_segments_of_msmd(
     folder: Path, encoder: Encoder, report: Report
 ) -> None:
     shards = evaluate_bundle(encoder, folder / "shards", TaskOptions(tasks=("local", "onsets"))).report
@@ -203,7 +203,7 @@ def test_sinkhorn_ranks_are_those_of_similarities_one_by_one(
             assert np.argsort(-row).tolist() == expected
 
 
-def test_kept_embeddings_come_back_as_they_were() -> None:
+def test_stored_embeddings_are_read_back_unchanged() -> None:
     arrays = [np.arange(6, dtype=np.float32).reshape(3, 2), np.ones((1, 2), np.float32)]
     with LocalStore() as store:
         for array in arrays:
@@ -312,7 +312,7 @@ def test_a_table_of_pairs_allows_retrieval_only(run: Run, folder: Path, tmp_path
     code, out, _ = run("bundle", tmp_path / "t.csv", "--format", "csv")
     assert code == 0
     rows = list(csv.DictReader(io.StringIO(out)))
-    assert [float(row["value"]) for row in rows] == [0.5, 0.75, 0.5, 0.75]  # two pairs that are the same
+    assert [float(row["value"]) for row in rows] == [0.5, 0.75, 0.5, 0.75]  # two equal pairs
     code, _, err = run("bundle", tmp_path / "t.csv", "--task", "local")
     assert code == 1
     assert "its notes are not known" in err
