@@ -6,6 +6,7 @@ import pytest
 from fusili_mir.errors import InputError
 from fusili_training.data.augmentation import Augmentation, augment
 from fusili_training.data.shard_folder import Pair
+from fusili_training.rendering.degrade import DegradationLimits
 from fusili_training.sound.augment_audio import AudioAugmentation
 from fusili_training.truth import TRUTH_DTYPE
 
@@ -23,7 +24,9 @@ def _pair() -> Pair:
 
 
 def test_boxes_follow_the_turn_of_their_strip() -> None:
-    limits = Augmentation(image_probability=1, image_strength=0, rotation_deg=1.0, audio=AudioAugmentation())
+    limits = Augmentation(
+        image_probability=1, image=DegradationLimits(rotation_deg=1.0), audio=AudioAugmentation()
+    )
     moved = 0.0
     for seed in range(5):
         varied = augment(_pair(), limits, np.random.default_rng(seed))
@@ -56,5 +59,7 @@ def test_so_many_recordings_and_images_are_left_alone() -> None:
 
 
 def test_limits_are_checked() -> None:
-    with pytest.raises(InputError, match="image_strength is 2"):
-        Augmentation(image_strength=2)
+    with pytest.raises(InputError, match="image_probability is 2; expected 0 to 1"):
+        Augmentation(image_probability=2)
+    with pytest.raises(InputError, match="noise is 2; expected 0 to 1"):
+        Augmentation(image=DegradationLimits(noise=2))

@@ -8,6 +8,7 @@ import torch
 from example_melodies import TINY_MODEL
 
 from fusili_mir.errors import InputError, OutputError
+from fusili_training.data.augmentation import Augmentation
 from fusili_training.loop.checkpoint import (
     Checkpoint,
     Progress,
@@ -72,6 +73,14 @@ def test_the_keys_of_an_older_recipe_are_read_under_their_present_names(tmp_path
     loaded = load_checkpoint(tmp_path / "older.pt").recipe
     assert not loaded.model.class_token_in_similarity
     assert loaded.loss.local_similarity == "cosine"
+
+
+def test_a_recipe_without_an_augmentation_was_augmented_as_ever(tmp_path: Path) -> None:
+    save_checkpoint(checkpoint(), tmp_path / "last.pt")
+    content = torch.load(tmp_path / "last.pt")
+    assert content["recipe"].pop("augmentation")["audio"]["direct_to_room_db"] == [0.0, 20.0]
+    torch.save(content, tmp_path / "older.pt")
+    assert load_checkpoint(tmp_path / "older.pt").recipe.augmentation == Augmentation()
 
 
 def test_the_trained_model_can_be_built_from_its_checkpoint_alone(tmp_path: Path) -> None:

@@ -1,8 +1,11 @@
+import tomllib
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from fusili_mir.errors import InputError
+from fusili_training.data.augmentation import Augmentation
 from fusili_training.loop.recipe_files import find_recipe, list_recipes, read_recipe, recipe_from_dict
 
 # alpha, local similarity, pieces, mutations of each row of the paper's two tables
@@ -62,6 +65,21 @@ def test_the_dense_recipe_is_supervised_locally() -> None:
     recipe = read_recipe("small-dense")
     assert recipe.loss.supervision == "local"
     assert recipe.model.note_heads
+
+
+def test_the_small_recipes_state_how_pairs_are_augmented() -> None:
+    base = find_recipe("small-dense").parent / "base" / "small.toml"
+    stated = tomllib.loads(base.read_text(encoding="utf-8"))["augmentation"]
+    assert stated == read_recipe("small-dense").as_dict()["augmentation"]
+    assert read_recipe("small-dense").augmentation == Augmentation()
+
+
+def test_a_part_of_the_augmentation_can_be_overridden() -> None:
+    recipe = read_recipe("small-dense", ["augmentation.audio.gain_db=3", "augmentation.image.ink=0"])
+    assert recipe.augmentation.audio == replace(Augmentation().audio, gain_db=3.0)
+    assert recipe.augmentation.image == replace(Augmentation().image, ink=0.0)
+    with pytest.raises(InputError, match=r"unknown key augmentation.image.inc; did you mean ink\?"):
+        read_recipe("small-dense", ["augmentation.image.inc=0"])
 
 
 def test_a_recipe_states_only_what_differs_from_the_one_it_extends(tmp_path: Path) -> None:

@@ -1,4 +1,7 @@
-"""Varying pairs while training: the image as a scan or a photograph, the sound as a recording. Truth follows."""
+"""Augmenting pairs during training: the image like a scan or a photograph, the sound like a recording.
+
+The truth follows the changes.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ import numpy as np
 
 from fusili_mir.errors import InputError
 from fusili_training.data.shard_folder import Pair
-from fusili_training.rendering.degrade import Degradation
+from fusili_training.rendering.degrade import Degradation, DegradationLimits
 from fusili_training.sound.augment_audio import AudioAugmentation, augment_audio
 
 __all__ = ["Augmentation", "augment"]
@@ -16,25 +19,25 @@ __all__ = ["Augmentation", "augment"]
 
 @dataclass(frozen=True)
 class Augmentation:
-    """How far pairs are varied.
+    """How often and how strongly pairs are augmented.
 
     Attributes
     ----------
-    image_probability : float
-        Share of images that are changed at all.
-    image_strength : float
-        Ink, light, blur, noise and compression, 0 to 1, as in `Degradation.draw`.
-    rotation_deg : float
-        Largest turn: what is left after a page was deskewed.
-    audio_probability : float
-        Share of recordings that are changed at all.
+    image_probability, audio_probability : float
+        Share of the images and of the recordings that are changed.
+    image : DegradationLimits
+        Largest changes of an image. The rotation is what remains after a page was deskewed.
     audio : AudioAugmentation
+        Largest changes of a recording.
     """
 
     image_probability: float = 0.5
-    image_strength: float = 0.6
-    rotation_deg: float = 0.15
     audio_probability: float = 0.6
+    image: DegradationLimits = field(
+        default_factory=lambda: DegradationLimits(
+            rotation_deg=0.15, ink=0.24, light=0.3, paper=0.15, blur_px=0.72, noise=0.048, jpeg_loss=36.0
+        )
+    )
     audio: AudioAugmentation = field(
         default_factory=lambda: AudioAugmentation(
             detune_cents=30.0, colour_db=4.0, reverb_sec=1.2, lowest_snr_db=12.0, gain_db=8.0
@@ -42,18 +45,13 @@ class Augmentation:
     )
 
     def __post_init__(self) -> None:
-        for name, highest in (
-            ("image_probability", 1.0),
-            ("image_strength", 1.0),
-            ("rotation_deg", 3.0),
-            ("audio_probability", 1.0),
-        ):
-            if not 0 <= getattr(self, name) <= highest:
-                raise InputError(f"{name} is {getattr(self, name)}; expected 0 to {highest:g}")
+        for name in ("image_probability", "audio_probability"):
+            if not 0 <= getattr(self, name) <= 1:
+                raise InputError(f"{name} is {getattr(self, name)}; expected 0 to 1")
 
 
 def augment(pair: Pair, limits: Augmentation, rng: np.random.Generator) -> Pair:
-    """Vary a pair at random.
+    """Augment a pair at random.
 
     Parameters
     ----------
@@ -64,7 +62,7 @@ def augment(pair: Pair, limits: Augmentation, rng: np.random.Generator) -> Pair:
     Returns
     -------
     Pair
-        Its truth says where the heads went, and when the notes sound now.
+        Its truth gives the new places of the heads and the new times of the notes.
     """
     changes_audio, changes_image = rng.uniform(size=2) < (limits.audio_probability, limits.image_probability)
     if changes_audio:
@@ -81,9 +79,10 @@ def _augment_audio(pair: Pair, limits: Augmentation, rng: np.random.Generator) -
 
 
 def _augment_image(pair: Pair, limits: Augmentation, rng: np.random.Generator) -> Pair:
-    """Spoil all strips in the same way: one page has one angle, by which each strip turns about its middle."""
-    drawn = Degradation.draw(rng, limits.image_strength)
-    degradation = replace(drawn, rotation_deg=limits.rotation_deg * rng.uniform(-1.0, 1.0))
+    """Degrade all strips of a page alike: each is rotated about its own centre by the same angle."""
+    drawn = Degradation.draw_within(limits.image, rng)
+    # A draw of its own keeps the random numbers of runs that earlier versions began.
+    degradation = replace(drawn, rotation_deg=limits.image.rotation_deg * rng.uniform(-1.0, 1.0))
     height_px, width_px = pair.strip_height_px, pair.image.shape[1]
     strips = pair.image.reshape(-1, height_px, width_px)
     image = np.concatenate([degradation.apply(strip, rng) for strip in strips])

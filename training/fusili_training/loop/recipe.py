@@ -6,10 +6,12 @@ the checkpoints. Values that cannot work are refused here, whole sections with e
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 from fusili_mir.errors import InputError
+from fusili_training.data.augmentation import Augmentation
 from fusili_training.model.model import ModelOptions
 
 __all__ = [
@@ -131,7 +133,7 @@ class DataOptions:
     max_duration_sec : float
         Only pairs that last no longer; 0: all.
     augment : bool
-        Whether images and recordings are spoilt a little, differently in each epoch.
+        Whether images and recordings are augmented, differently in each epoch, as ``[augmentation]`` says.
     workers : int
         Processes that read ahead, on each rank; 0: read in the training process.
     """
@@ -233,11 +235,13 @@ class Recipe:
     Attributes
     ----------
     name : str
-        Of the run; the recipe file's name when it states none.
+        Name of the run; by default that of the recipe file.
     description : str
-        One line: which row of which table, or what for.
+        One line that says what the recipe is for.
     seed : int
-        Of the weights, of the order of the batches and of everything random in training.
+        Seed of the weights, of the order of the batches and of all other randomness in training.
+    augmentation : Augmentation
+        How pairs are augmented, if ``data.augment`` is true.
     """
 
     name: str
@@ -247,6 +251,7 @@ class Recipe:
     weights: WeightsOptions = field(default_factory=WeightsOptions)
     loss: LossOptions = field(default_factory=LossOptions)
     data: DataOptions = field(default_factory=DataOptions)
+    augmentation: Augmentation = field(default_factory=Augmentation)
     optimiser: OptimiserOptions = field(default_factory=OptimiserOptions)
     training: TrainingOptions = field(default_factory=TrainingOptions)
 
@@ -275,13 +280,14 @@ class Recipe:
             )
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the recipe as plain values, one dictionary a section."""
-        plain = asdict(self)
-        plain["model"]["backbone_options"] = {
-            key: list(value) if isinstance(value, tuple) else value
-            for key, value in self.model.backbone_options.items()
-        }
-        return plain
+        """Return the recipe as plain values, with one dictionary per section."""
+        return {key: _plain(value) for key, value in asdict(self).items()}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _plain(item) for key, item in value.items()}
+    return list(value) if isinstance(value, tuple) else value
 
 
 def _at_least(least: float, name: str, value: float) -> None:

@@ -45,7 +45,7 @@ class TrainingData:
     def training_batches(self, ranks: Ranks) -> PairLoader:
         """Return this rank's part of the training batches."""
         ranks.share_of(self.recipe.data.batch_size)
-        augmentation = Augmentation() if self.recipe.data.augment else None
+        augmentation = self.recipe.augmentation if self.recipe.data.augment else None
         return self._loader(self.folder, self.recipe.data.batch_size, ranks, augmentation)
 
     def validation_batches(self, ranks: Ranks) -> PairLoader | None:

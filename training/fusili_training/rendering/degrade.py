@@ -1,7 +1,7 @@
-"""What happens to a page between the engraver and the camera: ink, light, turn, blur, noise, compression.
+"""Degrading a page like a scan or a photograph: rotation, ink, light, blur, noise, compression.
 
-`Degradation` is the recipe of one page, small enough to store beside it. Only the turn moves anything; the
-recipe says where every place of the clean page went.
+A `Degradation` is the recipe for one page. Only the rotation moves anything; the recipe maps every place of the
+clean page to the degraded page and back.
 """
 
 from __future__ import annotations
@@ -18,18 +18,47 @@ from fusili_mir.arrays import Float32, Float64, GreyImage
 from fusili_mir.errors import InputError
 from fusili_mir.pages.skew import Skew, deskew_page
 
-__all__ = ["MAX_ROTATION_DEG", "Degradation"]
+__all__ = ["MAX_ROTATION_DEG", "Degradation", "DegradationLimits"]
 
 MAX_ROTATION_DEG = 3.0
-"""The largest turn that `Degradation.draw` gives a page."""
+"""Largest rotation that is drawn for a page."""
+
+_BEST_JPEG_QUALITY = 95
+
+
+@dataclass(frozen=True)
+class DegradationLimits:
+    """The largest changes that `Degradation.draw_within` makes to a page; the defaults change nothing."""
+
+    rotation_deg: float = 0.0  # in either direction
+    ink: float = 0.0  # in either direction
+    light: float = 0.0  # share of the light that is missing in the darkest place
+    paper: float = 0.0  # loss of brightness of the paper
+    blur_px: float = 0.0
+    noise: float = 0.0
+    jpeg_loss: float = 0.0  # points of JPEG quality below 95; 0: no compression
+
+    def __post_init__(self) -> None:
+        for name, high in (
+            ("rotation_deg", MAX_ROTATION_DEG),
+            ("ink", 1.0),
+            ("light", 1.0),
+            ("paper", 1.0),
+            ("blur_px", 100.0),
+            ("noise", 1.0),
+            ("jpeg_loss", _BEST_JPEG_QUALITY - 1.0),
+        ):
+            value = getattr(self, name)
+            if not 0.0 <= value <= high:
+                raise InputError(f"{name} is {value}; expected 0 to {high:g}")
 
 
 @dataclass(frozen=True)
 class Degradation:
-    """One way to spoil a page; the default leaves it as it is."""
+    """One way to degrade a page; the defaults leave it unchanged."""
 
     rotation_deg: float = 0.0  # counter-clockwise as seen
-    ink: float = 0.0  # share of the darkness that the strokes lose (negative: gain) to their surroundings
+    ink: float = 0.0  # share of the darkness that strokes lose (negative: gain) to their surroundings
     light: float = 0.0  # share of the light that is missing in the darkest place of the page
     paper: float = 1.0  # brightness of the paper in full light
     blur_px: float = 0.0  # standard deviation of the blur
@@ -53,48 +82,61 @@ class Degradation:
 
     @classmethod
     def draw(cls, rng: np.random.Generator, strength: float = 1.0) -> Degradation:
-        """Draw a recipe at random.
+        """Draw a degradation at random.
 
         Parameters
         ----------
         rng : np.random.Generator
-            The source of chance.
+            Source of the random numbers.
         strength : float
-            0 leaves the page as it is, 1 reaches `MAX_ROTATION_DEG`, a blur of 1.2 px, a grain of 8 % of white
-            and half of the light gone in one corner.
+            0 leaves the page unchanged; 1 reaches a rotation of `MAX_ROTATION_DEG`, a blur of 1.2 px, a grain of
+            8 % of the white level, and half of the light missing in the darkest place.
 
         Returns
         -------
         Degradation
-            The same recipe for the same state of `rng`.
         """
         if not 0.0 <= strength <= 1.0:
             raise InputError(f"degradation of strength {strength}; expected 0 to 1")
+        limits = DegradationLimits(
+            rotation_deg=strength * MAX_ROTATION_DEG,
+            ink=strength * 0.4,
+            light=strength * 0.5,
+            paper=strength * 0.25,
+            blur_px=strength * 1.2,
+            noise=strength * 0.08,
+            jpeg_loss=strength * 60,
+        )
+        return cls.draw_within(limits, rng)
+
+    @classmethod
+    def draw_within(cls, limits: DegradationLimits, rng: np.random.Generator) -> Degradation:
+        """Draw a degradation at random, each change evenly within its limits."""
         rotation, ink, light, paper, blur, noise, jpeg = rng.uniform(0.0, 1.0, size=7)
         return cls(
-            rotation_deg=strength * MAX_ROTATION_DEG * (2 * rotation - 1),
-            ink=strength * 0.4 * (2 * ink - 1),
-            light=strength * 0.5 * light,
-            paper=1.0 - strength * 0.25 * paper,
-            blur_px=strength * 1.2 * blur,
-            noise=strength * 0.08 * noise,
-            jpeg_quality=round(95 - strength * 60 * jpeg) if strength > 0 else None,
+            rotation_deg=limits.rotation_deg * (2 * rotation - 1),
+            ink=limits.ink * (2 * ink - 1),
+            light=limits.light * light,
+            paper=1.0 - limits.paper * paper,
+            blur_px=limits.blur_px * blur,
+            noise=limits.noise * noise,
+            jpeg_quality=round(_BEST_JPEG_QUALITY - limits.jpeg_loss * jpeg) if limits.jpeg_loss else None,
         )
 
     def apply(self, image: GreyImage, rng: np.random.Generator) -> GreyImage:
-        """Spoil one page.
+        """Degrade one page.
 
         Parameters
         ----------
         image : np.ndarray [shape=(height, width)]
             The clean page.
         rng : np.random.Generator
-            Decides where the shadow falls and what the grain looks like.
+            Source of the shadow's place and of the grain.
 
         Returns
         -------
         np.ndarray [shape=(height, width)]
-            The page on the same canvas.
+            The degraded page on the same canvas.
         """
         turned = deskew_page(image, -self.rotation_deg)
         page = turned.astype(np.float32) / 255
@@ -108,24 +150,24 @@ class Degradation:
             page = ndimage.gaussian_filter(page, self.blur_px)
         if self.noise:
             page += self.noise * rng.standard_normal(page.shape, dtype=np.float32)
-        spoilt = np.clip(np.rint(255 * page), 0, 255).astype(np.uint8)
-        return spoilt if self.jpeg_quality is None else _compress(spoilt, self.jpeg_quality)
+        degraded = np.clip(np.rint(255 * page), 0, 255).astype(np.uint8)
+        return degraded if self.jpeg_quality is None else _compress(degraded, self.jpeg_quality)
 
     def to_degraded(
         self, x: npt.ArrayLike, y: npt.ArrayLike, *, width_px: int, height_px: int
     ) -> tuple[Float64, Float64]:
-        """Map places on the clean page of the given size to the degraded page."""
+        """Map places on a clean page of the given size to the degraded page."""
         return Skew(self.rotation_deg, width_px, height_px).to_original(x, y)
 
     def to_clean(
         self, x: npt.ArrayLike, y: npt.ArrayLike, *, width_px: int, height_px: int
     ) -> tuple[Float64, Float64]:
-        """Map places on the degraded page to the clean page of the given size."""
+        """Map places on a degraded page of the given size to the clean page."""
         return Skew(self.rotation_deg, width_px, height_px).to_deskewed(x, y)
 
 
 def _shadow(shape: tuple[int, ...], rng: np.random.Generator) -> Float32:
-    """Return a smooth shadow from 0 to 1 [shape=(height, width)]: a slope across the page and a soft blob."""
+    """Return a smooth shadow from 0 to 1 [shape=(height, width)]: a gradient across the page and a soft blob."""
     height, width = shape
     y = np.linspace(-1, 1, height, dtype=np.float32)[:, None]
     x = np.linspace(-1, 1, width, dtype=np.float32)[None, :]
@@ -140,7 +182,7 @@ def _shadow(shape: tuple[int, ...], rng: np.random.Generator) -> Float32:
 
 
 def _compress(image: GreyImage, quality: int) -> GreyImage:
-    """Send a page through JPEG."""
+    """Compress a page as JPEG and decode it again."""
     buffer = io.BytesIO()
     Image.fromarray(image).save(buffer, format="JPEG", quality=quality)
     with Image.open(buffer) as decoded:

@@ -1,8 +1,8 @@
-"""Changes to a clip that a recording might show: tuning, tone, room, noise, level. They cost milliseconds.
+"""Augmenting a clip like a recording: tuning, tone colour, reverberation, noise, level. It takes milliseconds.
 
-Onsets stay where they are, within 5 ms: the tone filter is symmetric in time and the room answers after the
-direct sound. Detuning resamples, as a machine that runs too fast or too slow would: what sounded at second t
-then sounds at ``time_factor * t``.
+Onsets move by less than 5 ms: the filter of the tone colour is symmetric in time, and reverberation follows the
+direct sound. Detuning resamples the clip, as if it were played back too fast or too slowly: a sound at second t
+moves to ``time_factor * t``.
 """
 
 from __future__ import annotations
@@ -28,10 +28,8 @@ __all__ = [
 ]
 
 
-_LOWEST_HZ = 40.0  # the tone filter is flat below
-_RINGING_SEC = 0.1  # longest response of the tone filter
-_SNR_RANGE_DB = 40.0  # noise is drawn from the lowest ratio up to this much above it
-_DIRECT_TO_ROOM_DB = (0.0, 20.0)
+_LOWEST_HZ = 40.0  # the colour filter is flat below
+_RINGING_SEC = 0.1  # longest response of the colour filter
 _ROOM_DELAY_SEC = (0.005, 0.03)
 _SHORTEST_ROOM_SEC = 0.05
 _LOUDEST = 0.98
@@ -39,26 +37,36 @@ _LOUDEST = 0.98
 
 @dataclass(frozen=True)
 class AudioAugmentation:
-    """How far clips may be changed; each change is drawn anew for each clip. The defaults change nothing."""
+    """The largest changes of a clip, drawn anew for each clip. The defaults change nothing."""
 
-    detune_cents: float = 0.0  # most to either side
-    colour_db: float = 0.0  # standard deviation of the tone filter, octave by octave
-    reverb_sec: float = 0.0  # longest time in which the room falls by 60 dB
-    lowest_snr_db: float = float("inf")  # clip to noise, loudest noise
-    gain_db: float = 0.0  # most to either side
+    detune_cents: float = 0.0  # in either direction
+    colour_db: float = 0.0  # standard deviation of the colour filter, per octave
+    reverb_sec: float = 0.0  # longest reverberation time (60 dB)
+    direct_to_room_db: tuple[float, float] = (
+        0.0,
+        20.0,
+    )  # range of the level of the direct sound over the room
+    lowest_snr_db: float = float("inf")  # signal-to-noise ratio with the loudest noise; inf: no noise
+    snr_range_db: float = 40.0  # signal-to-noise ratios are drawn from the lowest up to this much above it
+    gain_db: float = 0.0  # in either direction
 
     def __post_init__(self) -> None:
-        for name in ("detune_cents", "colour_db", "reverb_sec", "gain_db"):
+        for name in ("detune_cents", "colour_db", "reverb_sec", "snr_range_db", "gain_db"):
             value = getattr(self, name)
             if not (np.isfinite(value) and value >= 0):
-                raise InputError(f"{name} is {value}; expected a finite number from 0 up")
+                raise InputError(f"{name} is {value}; expected a finite number of at least 0")
         if np.isnan(self.lowest_snr_db) or self.lowest_snr_db == -np.inf:
             raise InputError(f"lowest_snr_db is {self.lowest_snr_db}; expected decibels, or inf for no noise")
+        low_db, high_db = self.direct_to_room_db
+        if not (np.isfinite([low_db, high_db]).all() and low_db <= high_db):
+            raise InputError(
+                f"direct_to_room_db is {self.direct_to_room_db}; expected two levels in dB, the lower one first"
+            )
 
 
 @dataclass(frozen=True, eq=False)
 class AugmentedClip:
-    """A changed clip, and what became of its time: second t of the original is at `time_factor * t`."""
+    """An augmented clip; second t of the original is now at second `time_factor * t`."""
 
     samples: Float32  # (samples,)
     time_factor: float
@@ -67,7 +75,7 @@ class AugmentedClip:
 def augment_audio(
     clip: Float32, sample_rate_hz: int, limits: AudioAugmentation, rng: np.random.Generator
 ) -> AugmentedClip:
-    """Change a clip at random.
+    """Augment a clip at random.
 
     Parameters
     ----------
@@ -79,14 +87,14 @@ def augment_audio(
     Returns
     -------
     AugmentedClip
-        Within [-1, 1]: turned down as a whole if it would be louder.
+        Its samples are within [-1, 1]: a clip that would be louder is scaled down.
     """
     if clip.ndim != 1:
-        raise InputError(f"a clip is one channel of samples; found an array of shape {clip.shape}")
+        raise InputError(f"the clip has shape {clip.shape}; expected one channel, (samples,)")
     cents = limits.detune_cents * rng.uniform(-1.0, 1.0)
     room_sec = limits.reverb_sec * rng.uniform()
-    direct_to_room_db = rng.uniform(*_DIRECT_TO_ROOM_DB)
-    snr_db = limits.lowest_snr_db + _SNR_RANGE_DB * rng.uniform()
+    direct_to_room_db = rng.uniform(*limits.direct_to_room_db)
+    snr_db = limits.lowest_snr_db + limits.snr_range_db * rng.uniform()
     tilt = rng.uniform(0.0, 2.0)
     gain_db = limits.gain_db * rng.uniform(-1.0, 1.0)
 
@@ -107,17 +115,17 @@ def augment_audio(
 
 
 def time_factor(cents: float) -> float:
-    """Return by how much a clip gets longer when it is detuned by resampling."""
+    """Return the factor by which detuning lengthens a clip."""
     return float(2.0 ** (-cents / 1200))
 
 
 def detune(clip: Float32, cents: float) -> Float32:
-    """Raise the pitch by some cents; the clip gets shorter by `time_factor`."""
+    """Raise the pitch by some cents through resampling; the length changes by `time_factor`."""
     return np.asarray(soxr.resample(clip, 1.0, time_factor(cents)), dtype=np.float32)
 
 
 def colour(clip: Float32, sample_rate_hz: int, deviation_db: float, rng: np.random.Generator) -> Float32:
-    """Filter with a smooth random response: normally distributed decibels at each octave, joined by lines."""
+    """Filter with a smooth random response: normally distributed decibels per octave, linearly interpolated."""
     octaves = np.arange(np.log2(_LOWEST_HZ), np.log2(sample_rate_hz / 2) + 1)
     level_db = rng.normal(scale=deviation_db, size=len(octaves))
     size = fft.next_fast_len(len(clip) + int(_RINGING_SEC * sample_rate_hz), real=True)
@@ -130,22 +138,22 @@ def colour(clip: Float32, sample_rate_hz: int, deviation_db: float, rng: np.rand
 def reverberate(
     clip: Float32, sample_rate_hz: int, room_sec: float, direct_to_room_db: float, rng: np.random.Generator
 ) -> Float32:
-    """Put the clip in a room.
+    """Add the reverberation of a room.
 
     Parameters
     ----------
     clip : np.ndarray [shape=(samples,)]
     sample_rate_hz : int
     room_sec : float
-        Time in which the room falls by 60 dB.
+        Reverberation time, in which the level falls by 60 dB.
     direct_to_room_db : float
-        Energy of the direct sound to that of the room's answer, which starts some 5 to 30 ms later.
+        Energy of the direct sound relative to the reverberation, which begins 5 to 30 ms later.
     rng : np.random.Generator
 
     Returns
     -------
     np.ndarray [shape=(samples,)]
-        As long as the clip: the last note's tail is cut.
+        As long as the clip; the reverberation of the last note is cut off.
     """
     delay = int(rng.uniform(*_ROOM_DELAY_SEC) * sample_rate_hz)
     time_sec = np.arange(max(1, int(room_sec * sample_rate_hz))) / sample_rate_hz
@@ -158,15 +166,16 @@ def reverberate(
 
 
 def add_noise(clip: Float32, snr_db: float, tilt: float, rng: np.random.Generator) -> Float32:
-    """Add noise whose power falls with the frequency to the power of `tilt` (0 white, 1 pink, 2 brown).
+    """Add noise with a power spectrum of ``1 / frequency**tilt``.
 
     Parameters
     ----------
     clip : np.ndarray [shape=(samples,)]
-        A silent one stays silent: there is nothing to measure the noise against.
+        A silent clip stays silent, as the noise is relative to its energy.
     snr_db : float
-        Energy of the clip to that of the noise.
+        Signal-to-noise ratio.
     tilt : float
+        0: white noise, 1: pink noise, 2: brown noise.
     rng : np.random.Generator
 
     Returns
