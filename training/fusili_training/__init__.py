@@ -1,1 +1,1 @@
-"""Rendering a corpus, training the FuSiLi models and their baselines."""
+"""Rendering a corpus, and training the FuSiLi models and their baselines."""

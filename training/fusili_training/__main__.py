@@ -1,4 +1,4 @@
-"""`torchrun ... -m fusili_training RECIPE`: what `fusili-mir train` does, on every rank."""
+"""`torchrun ... -m fusili_training RECIPE`: `fusili-mir train` on every rank."""
 
 import sys
 

@@ -1,7 +1,7 @@
-"""The truth about a segment on the grids of a model: the patch of each note head, and its frames.
+"""The truth about a segment on the grids of a model: the patch and the frames of each note head.
 
-A truth has a row for each note head, see `fusili_training.truth`. A head lies in the patch that holds its centre,
-and sounds in every frame that overlaps its time.
+The truth has one row per note head, see `fusili_training.truth`. A head lies in the patch that contains its
+centre, and sounds in every frame that overlaps its time.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class PlacedNotes:
     pitch : np.ndarray [shape=(notes,)]
         MIDI pitch.
     struck : np.ndarray of bool [shape=(notes,)]
-        False for a head that only goes on with a tied note.
+        False for a head that only continues a tied note.
     """
 
     patch: Int64
@@ -41,7 +41,7 @@ class PlacedNotes:
 
 
 def place_notes(truth: TruthArray, patches: PatchGrid, frames: FrameGrid) -> PlacedNotes:
-    """Place notes on the grids; notes outside either grid are left out."""
+    """Place notes on the grids, without those outside either grid."""
     patch = patches.index((truth["x0"] + truth["x1"]) / 2, (truth["y0"] + truth["y1"]) / 2)
     first = frames.index(truth["onset_sec"])
     end = np.ceil((truth["offset_sec"] - frames.start_sec) / frames.frame_sec - 1e-6).astype(np.int64)
@@ -54,10 +54,10 @@ def place_notes(truth: TruthArray, patches: PatchGrid, frames: FrameGrid) -> Pla
 
 
 def sounding_patches(truth: TruthArray, patches: PatchGrid, frames: FrameGrid) -> Bool:
-    """Say which patches are right for which frame, up to the last note [shape=(N, M'), M' <= M].
+    """Return which patches are right for which frame, up to the last note [shape=(N, M'), M' <= M].
 
-    A frame in which nothing sounds takes the patches of the nearest frame in which something does, of the
-    earlier one when both are as near.
+    A silent frame takes the patches of the nearest frame that is not silent, and of the earlier one of two that
+    are equally near.
     """
     notes = place_notes(truth, patches, frames)
     right = np.zeros((len(patches), int(notes.end_frame.max(initial=0))), dtype=np.bool_)

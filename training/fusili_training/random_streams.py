@@ -1,4 +1,4 @@
-"""Random numbers that depend on what they are for, and on nothing that happened before."""
+"""Random numbers that depend on their purpose only, not on what was drawn before."""
 
 from __future__ import annotations
 
@@ -10,6 +10,6 @@ __all__ = ["random_stream"]
 
 
 def random_stream(seed: int, *names: str | int) -> np.random.Generator:
-    """Return the random numbers of a seed for one purpose: the same on every machine, in any order of work."""
+    """Return the random numbers of a seed for one purpose, the same on every machine and in any order of work."""
     text = "/".join([str(seed), *(str(name) for name in names)])
     return np.random.default_rng(int.from_bytes(hashlib.sha256(text.encode()).digest()[:16], "big"))

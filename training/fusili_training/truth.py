@@ -1,7 +1,6 @@
-"""What is known of a segment: which note head lies where, and when its note sounds.
+"""The truth about a segment: where each note head lies, and when its note sounds.
 
-A tied note has several heads. Each has a row of its own, for the time that it stands for; only the first one
-is struck.
+A tied note has several heads. Each has its own row, for the time it represents; only the first head is struck.
 """
 
 from __future__ import annotations
@@ -32,14 +31,14 @@ TRUTH_DTYPE = np.dtype(
         ("struck", "?"),
     ]
 )
-"""One note head of a segment: its box in pixels of the segment image, its time in seconds of the clip. `pitch`
-is MIDI, `measure` counts from 0 over the piece, `staff` from 0 within the system, `id` is the head's own."""
+"""One note head of a segment: its box in pixels of the segment image, its time in seconds of the clip. `pitch` is
+a MIDI pitch, `measure` counts from 0 within the piece, `staff` from 0 within the system, `id` names the head."""
 
 _DECIMALS = {"x0": 2, "y0": 2, "x1": 2, "y1": 2, "onset_sec": 5, "offset_sec": 5}
 
 
 def truth_to_json(truth: TruthArray) -> list[dict[str, Any]]:
-    """Return the rows as JSON objects; pixels are rounded to 0.01, seconds to 0.00001."""
+    """Return the rows as JSON objects, with pixels rounded to 0.01 and seconds to 0.00001."""
     return [
         {
             name: round(float(row[name]), _DECIMALS[name]) if name in _DECIMALS else row[name].item()

@@ -42,7 +42,7 @@ def test_playing_again_gives_the_same_samples(installed: Soundfont) -> None:
 def test_a_file_that_is_no_soundfont_gives_one_line(installed: Soundfont, tmp_path: Path) -> None:
     fake = tmp_path / "fake.sf2"
     fake.write_text("not a soundfont")
-    with pytest.raises(InputError, match="is no soundfont") as caught:
+    with pytest.raises(InputError, match="is not a soundfont") as caught:
         play_notes(Soundfont("fake", fake, "unknown"), 0, [NoteRequest(60, 80, 0.2, 0.2)])
     assert "\n" not in str(caught.value)
 

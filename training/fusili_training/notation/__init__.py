@@ -1,1 +1,1 @@
-"""Notation: reading and changing the written notes of a score: spelling, mutations, layouts."""
+"""Notation: reading and changing the written notes of a score (spelling, mutations, layouts)."""

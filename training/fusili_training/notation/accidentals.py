@@ -1,7 +1,7 @@
-"""Accidentals that agree with the pitches: what is engraved is what sounds.
+"""Writing accidentals that agree with the pitches, so that what is engraved is what sounds.
 
-An accidental holds for its staff position (staff, step and octave) to the end of the measure. A note that is
-tied over the bar line repeats neither its accidental nor lends it to the notes after it.
+An accidental applies to its staff position (staff, step and octave) until the end of the measure. A note that is
+tied over a bar line does not repeat its accidental, nor does the accidental apply to the notes after it.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ _AFTER_ACCIDENTAL = (
 
 
 def renew_accidentals(measure: Sequence[WrittenNote], changed: Collection[str]) -> None:
-    """Write the accidentals that a measure needs, in place.
+    """Write the accidentals of a measure, in place.
 
     Parameters
     ----------
     measure : sequence of WrittenNote
         All notes of one measure of one part.
     changed : collection of str
-        Ids of the notes with a new pitch: they lose an accidental that is not needed. The others keep theirs
-        as a courtesy.
+        Ids of the notes with a new pitch. They lose accidentals that are not needed; other notes keep theirs as
+        courtesy accidentals.
     """
     in_force: dict[tuple[int, str, int], float] = {}
     keys: dict[int, Key] = {}

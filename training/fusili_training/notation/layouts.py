@@ -1,6 +1,6 @@
-"""Which parts of a score are printed and heard: all of them, the keyboard parts, or the others.
+"""Layouts of a score: all parts are printed and heard, or only the keyboard parts, or only the others.
 
-Parts that are left out are deleted from the MusicXML tree, so that what is engraved is a score of its own.
+Parts that are left out are deleted from the MusicXML tree, so the rest is a complete score.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ __all__ = ["LAYOUTS", "LaidOutScore", "Layout", "draw_layouts", "lay_out", "poss
 Layout: TypeAlias = Literal["whole", "piano", "voice"]
 
 LAYOUTS: tuple[Layout, ...] = ("whole", "piano", "voice")
-"""`whole` is the score as it is, `piano` its parts of two staves or more, `voice` its parts of one staff."""
+"""`whole`: all parts; `piano`: the parts with two or more staves; `voice`: the parts with one staff."""
 
 
 @dataclass(frozen=True, eq=False)
 class LaidOutScore:
-    """A score reduced to some of its parts; ids of notes and measures are those of the whole score."""
+    """A score reduced to some of its parts; notes and measures keep the ids of the whole score."""
 
     score_file: ScoreFile
     part_ids: frozenset[str]
 
 
 def possible_layouts(score_file: ScoreFile) -> tuple[Layout, ...]:
-    """Return the layouts that a score offers: more than `whole` where it has parts of both kinds."""
+    """Return the layouts that are possible for a score: all of them if it has parts of both kinds."""
     sizes = {_n_staves(part) > 1 for part in _parts(score_file)}
     return LAYOUTS if sizes == {True, False} else ("whole",)
 
@@ -41,24 +41,24 @@ def possible_layouts(score_file: ScoreFile) -> tuple[Layout, ...]:
 def draw_layouts(
     score_file: ScoreFile, weights: Mapping[str, float], number: int, rng: np.random.Generator
 ) -> list[Layout]:
-    """Draw different layouts of a score.
+    """Draw layouts of a score, without repetition.
 
     Parameters
     ----------
     score_file : ScoreFile
     weights : mapping
-        How likely each layout is, at least 0; they need not sum to 1.
+        Weight of each layout, at least 0; the weights need not sum to 1.
     number : int
-        How many; fewer come when the score does not offer as many with a weight.
+        Number of layouts, or fewer if fewer with a weight above 0 are possible.
     rng : np.random.Generator
 
     Returns
     -------
     list of Layout
-        At least one: a score that offers none with a weight is taken whole.
+        At least one: `whole` if none with a weight above 0 is possible.
     """
     offered = [layout for layout in possible_layouts(score_file) if weights.get(layout, 0) > 0] or ["whole"]
-    # The smallest of exponential waiting times: a weighted draw without replacement.
+    # The smallest exponential waiting times are a weighted draw without replacement.
     waiting = [rng.exponential() / weights.get(layout, 1.0) for layout in LAYOUTS if layout in offered]
     return [offered[place] for place in np.argsort(waiting)[:number]]
 
@@ -69,7 +69,7 @@ def lay_out(score_file: ScoreFile, layout: Layout) -> LaidOutScore:
     Parameters
     ----------
     score_file : ScoreFile
-        It is not changed.
+        The whole score; it is not changed.
     layout : "whole", "piano" or "voice"
 
     Returns
@@ -77,7 +77,9 @@ def lay_out(score_file: ScoreFile, layout: Layout) -> LaidOutScore:
     LaidOutScore
     """
     if layout not in possible_layouts(score_file):
-        raise InputError(f"{score_file.filename}: no layout {layout!r}; expected parts of both kinds")
+        raise InputError(
+            f"{score_file.filename}: no layout {layout!r}; expected both parts of one staff and parts of several"
+        )
     kept = frozenset(
         str(part.get("id"))
         for part in _parts(score_file)
@@ -106,7 +108,7 @@ def _n_staves(part: etree._Element) -> int:
 
 
 def _shorten_part_list(root: etree._Element, kept: frozenset[str]) -> None:
-    """Delete the other parts from the part list, and all brackets, which may have joined them."""
+    """Delete the other parts from the part list, and all brackets, which might join them."""
     part_list = root.find("part-list")
     if part_list is None:
         return

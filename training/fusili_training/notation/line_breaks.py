@@ -1,4 +1,4 @@
-"""Writing into a MusicXML tree where its lines end, so that a mutant is engraved line by line as its original."""
+"""Writing line breaks into a MusicXML tree, so that a mutant is engraved with the lines of its original."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ __all__ = ["write_line_breaks"]
 
 
 def write_line_breaks(root: etree._Element, line_starts: Collection[int]) -> None:
-    """Let lines begin at some measures, and nowhere else; to be engraved with ``breaks="line"``.
+    """Begin lines at the given measures and nowhere else; engrave the result with ``breaks="line"``.
 
     Parameters
     ----------
     root : lxml element
         A ``<score-partwise>``; changed in place.
     line_starts : collection of int
-        The measures that open a line, counted from 0.
+        The first measure of each line, counted from 0.
     """
     for mark in root.iterfind("part/measure/print"):
         for name in ("new-system", "new-page"):

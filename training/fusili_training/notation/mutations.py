@@ -1,15 +1,16 @@
-"""Mutants of a score: some of its notes moved by a few semitones, in the MusicXML itself.
+"""Mutants of a score: MusicXML in which some notes are shifted by a few semitones.
 
-A mutant is engraved and synthesised like any score, so image and sound agree, and both differ from the
-original in the listed notes only.
+A mutant is engraved and synthesised like any other score, so its image and its sound agree, and both differ from
+the original in the listed notes only.
 
 Rules
 -----
 - The heads of a tied note move together; they count once in the draw.
-- A note never lands on a pitch that sounds in its part at the same time, nor on a staff position that its
-  staff already uses at the same onset.
-- Spelling follows the key in force, and the accidentals of every measure that changed are written anew.
-- Unpitched notes, quarter tones, tablature and ties that lead nowhere stay as they are.
+- A note never moves to a pitch that sounds in its part at the same time, nor to a staff position that is occupied
+at
+  the same onset.
+- The spelling follows the key signature, and the accidentals of every changed measure are rewritten.
+- Unpitched notes, quarter tones, tablature and ties without an end stay unchanged.
 """
 
 from __future__ import annotations
@@ -30,21 +31,21 @@ from fusili_training.pitches import HIGHEST_PITCH, LOWEST_PITCH
 
 __all__ = ["Mutation", "mutate"]
 
-_GRACE_QUARTER = 1e-6  # a grace note sounds for some time at its onset
+_GRACE_QUARTER = 1e-6  # length of a grace note when overlaps are looked for
 
 
 @dataclass(frozen=True, eq=False)
 class Mutation:
-    """A mutant and what it has over its original.
+    """A mutant and how it differs from its original.
 
     Parameters
     ----------
     original : etree._Element
-        The score as it was.
+        The original score.
     mutant : etree._Element
-        A changed copy; its notes have the same ids.
+        A changed copy whose notes have the same ids.
     shifts : dict
-        From the id of each note head that moved to its shift in semitones, never 0.
+        Shift in semitones of each note head that moved, by its id; never 0.
     """
 
     original: etree._Element
@@ -55,7 +56,7 @@ class Mutation:
 def mutate(
     score: etree._Element, rng: np.random.Generator, probability: float = 0.15, largest_shift: int = 4
 ) -> Mutation:
-    """Move notes of a score by random semitones.
+    """Shift notes of a score by random numbers of semitones.
 
     Parameters
     ----------
@@ -63,16 +64,16 @@ def mutate(
         Root of a ``<score-partwise>`` whose notes have unique ``id`` attributes. It is not changed.
     rng : np.random.Generator
     probability : float
-        Of each sounding note to be moved. One that can go nowhere stays.
+        Probability that a sounding note moves. A note for which no shift is possible stays.
     largest_shift : int
-        Shifts are drawn evenly from -largest_shift..largest_shift without 0.
+        Shifts are drawn uniformly from -largest_shift..largest_shift without 0.
 
     Returns
     -------
     Mutation
     """
     if score.tag != "score-partwise":
-        raise InputError(f"a mutation needs the root of a <score-partwise>; found <{score.tag!s}>")
+        raise InputError(f"the root of the score is <{score.tag!s}>; expected <score-partwise>")
     if not 0 <= probability <= 1 or largest_shift < 1:
         raise InputError(
             f"probability {probability} and largest shift {largest_shift}; expected 0..1 and at least 1"
@@ -82,7 +83,7 @@ def mutate(
     for part in mutant.iterchildren("part"):
         notes = read_written_notes(part)
         if any(note.element.get("id") is None for note in notes):
-            raise InputError("a mutation needs an id on every <note>; found one without")
+            raise InputError("found a <note> without an id; expected an id for every note")
         moved = _Moves(notes)
         for chain in tie_chains(notes):
             drawn = rng.uniform() < probability
@@ -116,7 +117,7 @@ class _Moves:
         self._shifts: dict[str, int] = {}
 
     def move(self, chain: list[WrittenNote], shifts: list[int]) -> None:
-        """Move a tie chain by the first of the shifts that is possible, if any."""
+        """Move a tie chain by the first shift that is possible, if any."""
         for shift in shifts:
             pitch = int(chain[0].pitch) + shift
             sounding = [pitch + note.transposition for note in chain]
@@ -128,7 +129,7 @@ class _Moves:
                     return
 
     def _sounds(self, chain: list[WrittenNote], pitch: int) -> bool:
-        """Whether a pitch is heard in the part while the chain sounds."""
+        """Return whether a pitch sounds in the part at the same time as the chain."""
         rows = [self._row[id(note.element)] for note in chain]
         begin, end = self._onset[rows[0]], self._end[rows[-1]]
         return bool(((self._pitch == pitch) & (self._onset < end) & (self._end > begin)).any())
@@ -177,6 +178,6 @@ def _write_pitch(note: WrittenNote) -> None:
     if note.alter:
         etree.SubElement(pitch, "alter").text = str(int(note.alter))
     etree.SubElement(pitch, "octave").text = str(note.octave)
-    # Layout hints of the old pitch
+    # Layout hints for the old pitch
     for name in ("default-y", "relative-y"):
         note.element.attrib.pop(name, None)

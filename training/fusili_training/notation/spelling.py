@@ -1,7 +1,7 @@
 """Spelling a MIDI pitch in a key.
 
-Pitches are placed on the line of fifths (... F = -1, C = 0, G = 1 ...; a sharp adds 7). The seven notes of a
-key lie around its second degree, and a foreign note is spelled as near to it as possible.
+Pitches are placed on the line of fifths (... F = -1, C = 0, G = 1 ...; a sharp adds 7). The seven notes of a key
+lie around its second degree; other notes are spelled as close to it as possible.
 """
 
 from __future__ import annotations
@@ -14,19 +14,19 @@ __all__ = ["Key", "Spelling", "spell"]
 
 _LINE_OF_FIFTHS = {"F": -1, "C": 0, "G": 1, "D": 2, "A": 3, "E": 4, "B": 5}
 _ORDER_OF_SHARPS = "FCGDAEB"
-_FARTHEST = 9  # on the line of fifths; beyond it lie spellings nobody reads
+_FARTHEST = 9  # on the line of fifths; more distant spellings are hardly readable
 
 
 @dataclass(frozen=True)
 class Key:
-    """A key signature: how far it is altered in fifths, and the altered steps."""
+    """A key signature: its number of fifths, and the altered steps."""
 
     fifths: int = 0
     alters: tuple[tuple[str, float], ...] = ()
 
     @classmethod
     def of_fifths(cls, fifths: int) -> Key:
-        """Return the usual signature of some sharps (positive) or flats (negative)."""
+        """Return the standard signature with some number of sharps (positive) or flats (negative)."""
         steps = _ORDER_OF_SHARPS if fifths > 0 else _ORDER_OF_SHARPS[::-1]
         sign = 1.0 if fifths > 0 else -1.0
         counts = dict.fromkeys(_ORDER_OF_SHARPS, 0.0)
@@ -54,7 +54,7 @@ class Spelling:
 
 
 def spell(pitch: int, key: Key, rising: bool) -> list[Spelling]:
-    """List the readable spellings of a pitch, the most natural one in the key first.
+    """List the readable spellings of a pitch, the most natural in the key first.
 
     Parameters
     ----------
@@ -62,12 +62,12 @@ def spell(pitch: int, key: Key, rising: bool) -> list[Spelling]:
         MIDI pitch.
     key : Key
     rising : bool
-        Between two equally near spellings, take the sharper one.
+        Whether the sharper one of two equally close spellings comes first.
 
     Returns
     -------
     list of Spelling
-        Never empty.
+        At least one.
     """
     centre = key.fifths + 2
     ranked = []

@@ -1,4 +1,4 @@
-"""The pitched notes of a MusicXML part as they are written: place, pitch, key, and which ones are tied."""
+"""The pitched notes of a MusicXML part as written: place, pitch, key, and ties."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class WrittenNote:
 
     @property
     def pitch(self) -> float:
-        """The written MIDI pitch; quarter tones have a fraction."""
+        """The written MIDI pitch; fractional for quarter tones."""
         return 12 * (self.octave + 1) + STEP_SEMITONES[self.step] + self.alter
 
 
@@ -48,7 +48,7 @@ def read_written_notes(part: etree._Element) -> list[WrittenNote]:
 def tie_chains(notes: list[WrittenNote]) -> list[list[WrittenNote]]:
     """Group the heads of a part into sounding notes; most groups have one head.
 
-    Heads whose tie leads nowhere, or to more than one head, are left out.
+    Heads with a tie to no head, or to more than one, are left out.
     """
     arriving = defaultdict(list)  # (pitch, onset) -> heads tied back
     leaving = defaultdict(list)  # (pitch, end) -> heads tied on
@@ -69,7 +69,7 @@ def tie_chains(notes: list[WrittenNote]) -> list[list[WrittenNote]]:
         chain = [first]
         while chain[-1].tied_on:
             place = (chain[-1].pitch, chain[-1].end)
-            # A grace note may be tied to its main note, never to itself.
+            # A grace note may be tied to its main note, but never to itself.
             if place in unclear or arriving[place][0] in chain:
                 chain = []
                 break
@@ -162,7 +162,7 @@ def _transposition(attributes: etree._Element, before: int) -> int:
 
 
 def _read_keys(attributes: etree._Element, keys: dict[int, Key]) -> None:
-    """Note the key signatures by staff, in place; 0 stands for all staves."""
+    """Record the key signatures by staff, in place; staff 0 means all staves."""
     for element in attributes.iterchildren("key"):
         fifths = _number(element, "fifths")
         if fifths is not None:

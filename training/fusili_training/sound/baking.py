@@ -1,7 +1,7 @@
-"""Making sound banks: from a soundfont played by fluidsynth, or from a folder of single-note recordings.
+"""Making sound banks, from a soundfont played by fluidsynth or from a folder of single-note recordings.
 
-The release of a soundfont is measured: each key is played a second time and let go early, and the slope of
-its fall in decibels is kept. fluidsynth's releases are straight lines in decibels: the modelled fade is its own.
+The release of a soundfont is measured: each key is played a second time and released early, and the slope of the
+decay in decibels is kept. fluidsynth's releases are linear in decibels, so the modelled decay is exact.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ __all__ = ["bake_sample_folder", "bake_soundfont", "cached_soundbank"]
 
 
 _HELD_SEC = 6.0
-_RING_SEC = 1.5  # the slowest releases are 50 dB down by then
-_EARLY_SEC, _EARLY_RING_SEC = 0.4, 1.1  # the second stroke, for the release
+_RING_SEC = 1.5  # by then, the slowest releases have fallen by 50 dB
+_EARLY_SEC, _EARLY_RING_SEC = 0.4, 1.1  # of the second playing, which measures the release
 _LOOP_SEC, _CROSSFADE_SEC = 2.0, 0.5
 _ATTACK_DB = -50.0  # below the peak: silence before the attack
 _SILENCE_DB = -70.0  # below the peak: the end of a note that dies away
-_SUSTAINED_DB = -16.0  # a note this loud after `_HELD_SEC`, to its peak, is a sustained one
+_SUSTAINED_DB = -16.0  # relative to the peak: a note still this loud after `_HELD_SEC` is sustained
 _FADE_SEC = 0.02
 _REFERENCE_RMS, _REFERENCE_VELOCITY = 0.03, 64
 _ENVELOPE_SEC = 0.01
@@ -40,8 +40,8 @@ _DAMPER_DB_PER_SEC, _UNDAMPED_DB_PER_SEC, _FIRST_UNDAMPED = (
     120.0,
     20.0,
     90,
-)  # a grand piano's dampers end at F6
-_WIDEST_GAP = 6  # semitones from a recording to a key that borrows it
+)  # a grand piano has no dampers above F6
+_WIDEST_GAP = 6  # semitones between a recording and a key that borrows it
 _NOTE_NAME = re.compile(r"^([A-Ga-g])([#sb]?)(-?\d)(?:v(\d+))?$")
 
 _PITCHES = range(LOWEST_PITCH, HIGHEST_PITCH + 1)
@@ -54,16 +54,16 @@ def cached_soundbank(
     folder: str | os.PathLike[str],
     velocities: tuple[int, ...] = (40, 72, 104),
 ) -> SoundBank:
-    """Return the bank of a soundfont's program, baking it the first time.
+    """Return the bank of one program of a soundfont, baking it the first time.
 
     Parameters
     ----------
     soundfont : Soundfont
     program : int
-        General MIDI program, from 0.
+        General MIDI program, counted from 0.
     sample_rate_hz : int
     folder : path
-        The cache; safe to share between processes.
+        The cache; processes may share it.
     velocities : tuple of int
 
     Returns
@@ -100,16 +100,17 @@ def bake_soundfont(
 def bake_sample_folder(
     folder: str | os.PathLike[str], sample_rate_hz: int, name: str = "", licence: str = "unknown"
 ) -> SoundBank:
-    """Make a bank of recordings of single notes, such as the npm packages ``@audio-samples/piano-velocity*``.
+    """Make a bank from recordings of single notes, such as the npm packages ``@audio-samples/piano-velocity*``.
 
     Parameters
     ----------
     folder : path
-        Audio files named by their note (``A0.wav``, ``F#3.flac``, ``Eb4.ogg``) or note and layer of 1..16
-        (``D#2v8.ogg``), in the folder or below. Keys without a recording borrow the nearest one, retuned.
+        Folder with audio files, also in subfolders, named after their note (``A0.wav``, ``F#3.flac``,
+        ``Eb4.ogg``) or after note and velocity layer, 1 to 16 (``D#2v8.ogg``). Keys without a recording borrow
+        the nearest one, retuned.
     sample_rate_hz : int
     name, licence : str
-        Kept in the bank; the name defaults to the folder's.
+        Stored in the bank; the name defaults to that of the folder.
 
     Returns
     -------
@@ -127,7 +128,7 @@ def bake_sample_folder(
             velocity = min(8 * int(layer), 127) if layer else _REFERENCE_VELOCITY
             layers.setdefault(velocity, {})[pitch] = path
     if not layers:
-        raise InputError(f"no note recordings (A0.wav, D#2v8.ogg, ...) in {place}")
+        raise InputError(f"{place}: no note recordings found; expected files named like A0.wav or D#2v8.ogg")
     sounds = []
     for velocity in sorted(layers):
         recordings = {pitch: _read_recording(path) for pitch, path in layers[velocity].items()}
@@ -164,7 +165,7 @@ def _borrow(recordings: dict[int, _Recording], pitch: int, sample_rate_hz: int, 
 
 
 def _tuned(sound: Float32, rate_hz: float, sample_rate_hz: int) -> Float32:
-    """Resample a recording and start it at its attack; a rate other than the recorder's retunes it."""
+    """Resample a recording and start it at its attack; a `rate_hz` other than its own retunes it."""
     resampled = np.asarray(soxr.resample(sound, rate_hz, sample_rate_hz), dtype=np.float32)
     loud = np.abs(resampled) > np.abs(resampled).max(initial=0.0) * 10 ** (_ATTACK_DB / 20)
     attack = int(np.argmax(loud)) if loud.any() else 0
@@ -179,7 +180,7 @@ def _assemble(
     sounds: list[list[Float32]],
     release_db_per_sec: Float64,
 ) -> SoundBank:
-    """Trim or loop the sounds [layers][88], and put them in one row."""
+    """Trim or loop the sounds [layers][88] and concatenate them."""
     middle = sounds[len(sounds) // 2]
     sustained = float(np.median([_closing_db(sound, sample_rate_hz) for sound in middle])) > _SUSTAINED_DB
     shortest = min(len(sound) for layer in sounds for sound in layer)
@@ -187,8 +188,8 @@ def _assemble(
     crossfade = round(_CROSSFADE_SEC * sample_rate_hz)
     if sustained and shortest < loop + crossfade:
         raise InputError(
-            f"sustained notes of {name!r} must last {_LOOP_SEC + _CROSSFADE_SEC} s to be looped; "
-            f"the shortest lasts {shortest / sample_rate_hz:.2f} s"
+            f"the shortest sustained note of {name!r} lasts {shortest / sample_rate_hz:.2f} s; "
+            f"expected at least {_LOOP_SEC + _CROSSFADE_SEC} s, so that it can be looped"
         )
     finished = [
         [_loopable(sound, loop, crossfade) if sustained else _dying(sound, sample_rate_hz) for sound in layer]
@@ -216,7 +217,7 @@ def _assemble(
 
 
 def _dying(sound: Float32, sample_rate_hz: int) -> Float32:
-    """Cut the silence after a note and fade its end."""
+    """Cut the silence after a note and fade out its end."""
     heard = np.flatnonzero(np.abs(sound) > np.abs(sound).max() * 10 ** (_SILENCE_DB / 20))
     kept = sound[: int(heard[-1]) + 1 if len(heard) else 1].copy()
     fade = min(round(_FADE_SEC * sample_rate_hz), len(kept))
@@ -225,7 +226,7 @@ def _dying(sound: Float32, sample_rate_hz: int) -> Float32:
 
 
 def _loopable(sound: Float32, loop: int, crossfade: int) -> Float32:
-    """Blend the end of a held note into what precedes its loop, so that repeating the loop has no seam."""
+    """Crossfade the end of a held note into the sound before its loop, so the loop repeats without a seam."""
     blended = sound.copy()
     ramp = np.linspace(0.0, 1.0, crossfade, dtype=np.float32)
     before = sound[len(sound) - loop - crossfade : len(sound) - loop]
@@ -239,14 +240,14 @@ def _closing_db(sound: Float32, sample_rate_hz: int) -> float:
 
 
 def _releases(held: list[Float32], released: list[Float32]) -> Float64:
-    """Measure the release of each key in dB/s, (88,); where it is unclear the others' median stands in."""
+    """Measure the release of each key in dB/s, (88,); unclear ones take the median of the others."""
     slopes = np.array([_release_slope(full, cut) for full, cut in zip(held, released, strict=True)])
     clear = np.isfinite(slopes)
     return np.where(clear, slopes, np.median(slopes[clear]) if clear.any() else _DAMPER_DB_PER_SEC)
 
 
 def _release_slope(held: Float32, released: Float32) -> float:
-    """Return how fast a note that was let go falls below the same note held, in dB/s; nan when unclear."""
+    """Return how fast a released note falls below the same note held, in dB/s; nan if this is unclear."""
     let_go = _envelope(released, _ENVELOPE_SEC, FLUIDSYNTH_HZ)
     kept = _envelope(held, _ENVELOPE_SEC, FLUIDSYNTH_HZ)[: len(let_go)]
     early = round(_EARLY_SEC / _ENVELOPE_SEC)

@@ -1,14 +1,16 @@
-"""Score notes become performed notes: timing, dynamics, articulation and pedal, by seeded chance.
+"""Performing the notes of a score with random timing, dynamics, articulation and pedal.
 
-The performed notes are the truth of what is synthesised. With all amounts at 0 they are the score, exactly.
+The performed notes are the truth about what is synthesised. With all amounts at 0 they match the score exactly.
 
 Rules
 -----
-- A note moves by jitter and chord spread less than half-way to the neighbouring onsets of its own voice, so
+- Jitter and chord spread move a note by less than half the distance to the neighbouring onsets of its own voice,
+so
   the order of the notes within a voice never changes.
-- Grace notes are played before the beat: each lasts `grace_sec` (less when half the time since the voice's
-  previous onset has no room for all of them), and the main note stays where it is.
-- Random numbers are drawn whether an amount uses them or not: changing one amount leaves the others' draws.
+- Grace notes are played before the beat. Each lasts `grace_sec`, or less if together they would fill more than
+half
+  of the time since the previous onset of the voice. The main note does not move.
+- Random numbers are drawn whether or not an amount uses them, so changing one amount does not affect the others.
 """
 
 from __future__ import annotations
@@ -32,24 +34,24 @@ __all__ = ["Expression", "draw_expression", "perform"]
 
 
 _GRID_QUARTER = 0.25  # the tempo curve is constant within one step
-_ROOM = 0.45  # share of the way to the neighbouring onset that a note may move
-_JITTER_LIMIT = 2.0  # jitter is cut at this many standard deviations
+_ROOM = 0.45  # share of the distance to the neighbouring onset by which a note may move
+_JITTER_LIMIT = 2.0  # jitter is clipped at this many standard deviations
 _SHORTEST_SEC = 0.03
-_PEDAL_DELAY_SEC = 0.08  # the foot follows the hands
-_VELOCITY_RANGE = (16, 127)  # softer notes could not be heard
+_PEDAL_DELAY_SEC = 0.08  # the pedal goes down after the keys
+_VELOCITY_RANGE = (16, 127)  # softer notes would be inaudible
 
 
 @dataclass(frozen=True)
 class Expression:
-    """How far a performance departs from the score; all amounts at 0 are the mechanical performance."""
+    """How far a performance departs from the score; with all amounts at 0 it is mechanical."""
 
-    tempo_factor: float = 1.0  # 2 plays twice as fast; divides all times
+    tempo_factor: float = 1.0  # divides all times: 2 plays twice as fast
     rubato: float = 0.0  # standard deviation of the log tempo
     rubato_quarter: float = 4.0  # distance between the turning points of the tempo curve
-    jitter_sec: float = 0.0  # standard deviation of each onset, cut at two of them
-    chord_spread_sec: float = 0.0  # most that the notes of one part's chord are apart
-    marks: float = 0.0  # 0 ignores dynamic and articulation marks, 1 follows them
-    dynamics: float = 0.0  # standard deviation of the velocity, half of it slow and half of it note by note
+    jitter_sec: float = 0.0  # standard deviation of each onset, clipped at two standard deviations
+    chord_spread_sec: float = 0.0  # largest spread of the onsets of a chord within one part
+    marks: float = 0.0  # 0: ignore dynamic and articulation marks, 1: follow them
+    dynamics: float = 0.0  # standard deviation of the velocity, in equal parts slow and note by note
     articulation: float = 0.0  # standard deviation of the log duration
     pedal: float = 0.0  # probability that a pedal span is pedalled
     pedal_quarter: float = 2.0  # length of a pedal span
@@ -59,7 +61,7 @@ class Expression:
         for field in fields(self):
             value = getattr(self, field.name)
             if not (np.isfinite(value) and value >= 0):
-                raise InputError(f"{field.name} is {value}; expected a finite number from 0 up")
+                raise InputError(f"{field.name} is {value}; expected a finite number of at least 0")
         for name in ("tempo_factor", "rubato_quarter", "pedal_quarter", "grace_sec"):
             if getattr(self, name) == 0:
                 raise InputError(f"{name} is 0; expected a number above 0")
@@ -74,8 +76,8 @@ def draw_expression(limits: Expression, rng: np.random.Generator) -> Expression:
     Parameters
     ----------
     limits : Expression
-        The tempo factor is drawn between 1 / limit and limit, evenly in its logarithm; each amount evenly
-        between 0 and its limit; `rubato_quarter`, `pedal_quarter` and `grace_sec` stay.
+        The tempo factor is drawn log-uniformly between 1 / limit and limit, each amount uniformly between 0 and
+        its limit. `rubato_quarter`, `pedal_quarter` and `grace_sec` are kept.
     rng : np.random.Generator
 
     Returns
@@ -99,7 +101,7 @@ def draw_expression(limits: Expression, rng: np.random.Generator) -> Expression:
 def perform(
     notes: ScoreNoteArray, tempo: WrittenTempo, style: Expression, rng: np.random.Generator
 ) -> PerformedArray:
-    """Play the notes of a score.
+    """Perform the notes of a score.
 
     Parameters
     ----------
@@ -111,7 +113,7 @@ def perform(
     Returns
     -------
     np.ndarray [shape=(n,), dtype=PERFORMED_DTYPE]
-        One row for each score note, in the same order; second 0 is the start of the written tempo.
+        One row per score note, in the same order; second 0 is where the written tempo starts.
     """
     played = np.zeros(len(notes), dtype=PERFORMED_DTYPE)
     if not len(notes):
@@ -154,7 +156,7 @@ class _Clock:
         height = rng.normal(size=len(turns)) * style.rubato
         self._bent = style.rubato > 0
         if self._bent:
-            # The last pedal span reaches beyond the last note.
+            # The last pedal span ends after the last note.
             beyond = last + 2 * style.pedal_quarter + _GRID_QUARTER
             inner = [quarter for quarter in tempo.quarters if first < quarter < beyond]
             self._grid = np.union1d(np.arange(first, beyond, _GRID_QUARTER), inner)
@@ -171,7 +173,7 @@ class _Clock:
 
 
 def _place_grace_notes(notes: ScoreNoteArray, begin: Float64, end: Float64, style: Expression) -> None:
-    """Move grace notes before their beat, in place in `begin` and `end` (n,)."""
+    """Move grace notes before their beat, in place, in `begin` and `end` (n,)."""
     beat_sec = begin.copy()
     for row in np.flatnonzero(notes["grace"] > 0):
         quarter = notes["onset_quarter"]
@@ -185,7 +187,7 @@ def _place_grace_notes(notes: ScoreNoteArray, begin: Float64, end: Float64, styl
 
 
 def _voice_gaps(notes: ScoreNoteArray, begin: Float64) -> tuple[Float64, Float64]:
-    """Return the seconds to the previous and to the next onset of each note's voice, (n,) each."""
+    """Return the seconds from each note to the previous and to the next onset of its voice, (n,) each."""
     before = np.full(len(notes), np.inf)
     after = np.full(len(notes), np.inf)
     voices = np.unique(notes[["part", "voice"]], return_inverse=True)[1].reshape(-1)
@@ -208,9 +210,9 @@ def _velocities(notes: ScoreNoteArray, clock: _Clock, style: Expression, rng: np
 
 
 def _pedalled(played: PerformedArray, clock: _Clock, style: Expression, rng: np.random.Generator) -> Float64:
-    """Return how long the keys and the pedal let each note sound: (n,) seconds."""
+    """Return how long the keys and the pedal let each note sound, in seconds, (n,)."""
     release = played["onset_sec"] + played["duration_sec"]
-    # One span more than the score is long: the last one stays up.
+    # One span after the end of the score, in which the pedal stays up.
     spans = np.arange(clock.first, clock.last + 2 * style.pedal_quarter, style.pedal_quarter)
     down = rng.uniform(size=len(spans) - 1) < style.pedal
     borders_sec = clock.seconds(spans)

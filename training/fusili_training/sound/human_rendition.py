@@ -1,4 +1,4 @@
-"""A score as somebody played it: the notes that were played, and those that were added to them."""
+"""A score as a person played it, with notes left out and notes added."""
 
 from __future__ import annotations
 
@@ -16,32 +16,31 @@ __all__ = ["HumanRendition", "follow_performance"]
 
 @dataclass(frozen=True, eq=False)
 class HumanRendition:
-    """A score of which every note was played; row for row `performed` says how."""
+    """A score of which every note was played; row i of `performed` says how note i was played."""
 
     score: SoundingScore
     performed: PerformedArray
 
 
 def follow_performance(score: SoundingScore, performed: PerformedArray) -> HumanRendition:
-    """Reduce a score to what was played, and put what was added where it was heard.
+    """Reduce a score to the notes that were played, and insert the added notes where they were heard.
 
     Parameters
     ----------
     score : SoundingScore
     performed : np.ndarray [shape=(m,), dtype=PERFORMED_DTYPE]
-        As `fusili_training.sound.human_timing` reads it: ids of the score, or none for added notes.
+        Notes as `fusili_training.sound.human_timing` reads them: with ids of the score, or empty ids for added
+        notes.
 
     Returns
     -------
     HumanRendition
-        Notes that were left out are gone, with their heads; added notes have no heads.
+        Without the notes that were left out and their heads; added notes have no heads.
     """
     row_of = {str(note_id): row for row, note_id in enumerate(performed["id"]) if note_id}
     kept = np.array([str(note_id) in row_of for note_id in score.notes["id"]], dtype=bool)
     if not kept.any():
-        raise InputError(
-            "none of the notes of the score was played; is the performance one of another piece?"
-        )
+        raise InputError("none of the notes of the score was played; is this a performance of another piece?")
     notes = score.notes[kept]
     played = performed[[row_of[str(note_id)] for note_id in notes["id"]]]
     clock = read_score_clock(notes, played)
@@ -49,7 +48,7 @@ def follow_performance(score: SoundingScore, performed: PerformedArray) -> Human
     added = np.zeros(len(extra), dtype=notes.dtype)
     added["pitch"], added["part"], added["velocity"] = extra["pitch"], extra["part"], extra["velocity"]
     added["onset_quarter"] = np.interp(extra["onset_sec"], clock.onsets_sec, clock.quarters)
-    added["grace"] = 1  # they are no beats: the clock does not follow them
+    added["grace"] = 1  # so that the clock does not follow them
     new_row = np.cumsum(kept) - 1
     heads = score.heads[kept[score.heads["note"]]]
     heads["note"] = new_row[heads["note"]]

@@ -1,7 +1,7 @@
-"""Performances by people, where a corpus brings them: match files, or MIDI files aligned note by note.
+"""Reading human performances from match files, or from MIDI files that are aligned note by note.
 
-The notes come out as from `expression.perform`, so that they are synthesised in the same way. What the player
-added to the score sounds too, with an empty id.
+The notes have the form that `expression.perform` gives, so they are synthesised in the same way. Notes that the
+player added to the score sound too; their ids are empty.
 """
 
 from __future__ import annotations
@@ -29,24 +29,24 @@ _LEAST_KNOWN = 0.5  # share of the aligned ids that must be in the score
 
 
 def read_played_notes(filename: str | os.PathLike[str], notes: ScoreNoteArray) -> PerformedArray:
-    """Read a performance from a MIDI file (by its ending) or a match file, as the two functions below do."""
+    """Read a performance from a MIDI file (.mid, .midi) or from a match file, as the two functions below do."""
     is_midi = os.fspath(filename).lower().endswith((".mid", ".midi"))
     return (played_notes_from_midi if is_midi else played_notes_from_match)(filename, notes)
 
 
 def played_notes_from_match(filename: str | os.PathLike[str], notes: ScoreNoteArray) -> PerformedArray:
-    """Read who played what when from a match file.
+    """Read the played notes from a match file.
 
     Parameters
     ----------
     filename : path
     notes : np.ndarray [shape=(n,), dtype=SCORE_NOTE_DTYPE]
-        The score, with the note ids of the match file.
+        Notes of the score, with the ids of the match file.
 
     Returns
     -------
     np.ndarray [shape=(m,), dtype=PERFORMED_DTYPE]
-        Sorted by onset; second 0 is that of the file. Notes that were left out are missing.
+        Sorted by onset; second 0 is that of the file. Notes that the player left out are missing.
     """
     try:
         performance, alignment = pt.load_match(os.fspath(filename), quiet=True)
@@ -56,9 +56,10 @@ def played_notes_from_match(filename: str | os.PathLike[str], notes: ScoreNoteAr
 
 
 def played_notes_from_midi(filename: str | os.PathLike[str], notes: ScoreNoteArray) -> PerformedArray:
-    """Read a performance from a MIDI file, and find its score notes with parangonar.
+    """Read the played notes from a MIDI file and match them with the score by parangonar.
 
-    Parameters and result as in `played_notes_from_match`; repeats must be unfolded as they were played.
+    Parameters and result are those of `played_notes_from_match`. The repeats of the score must be unfolded as
+    they were played.
     """
     try:
         from parangonar import DualDTWNoteMatcher
@@ -94,13 +95,13 @@ def played_notes_from_midi(filename: str | os.PathLike[str], notes: ScoreNoteArr
 def played_notes_from_alignment(
     performance: Performance, alignment: Iterable[Mapping[str, Any]], notes: ScoreNoteArray
 ) -> PerformedArray:
-    """Give the notes of a performance the ids of the score notes they are matched with.
+    """Return the notes of a performance with the ids of the score notes that they are matched with.
 
     Parameters
     ----------
     performance : partitura.performance.Performance
     alignment : iterable of dict
-        As partitura has them: `label`, `score_id`, `performance_id`.
+        Entries in partitura's form: `label`, `score_id`, `performance_id`.
     notes : np.ndarray [shape=(n,), dtype=SCORE_NOTE_DTYPE]
 
     Returns
@@ -115,7 +116,7 @@ def played_notes_from_alignment(
     if known < _LEAST_KNOWN * max(len(score_ids), 1) or not score_ids:
         raise InputError(
             f"only {known} of {len(score_ids)} matched notes are in the score; "
-            "is it another edition, or are its repeats unfolded in another way?"
+            "is this another edition, or are its repeats unfolded differently?"
         )
     rows = []
     for part in performance.performedparts:

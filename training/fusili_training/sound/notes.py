@@ -1,10 +1,9 @@
-"""Notes as structured arrays: what the score asks for, and what is played.
+"""Notes as structured arrays: as written in the score, and as played.
 
 Conventions
------------
-Score time is in quarter notes as partitura counts them (0 is the first downbeat, a pickup is negative).
-Performed time is in seconds; 0 is where the written tempo starts, and notes may come before it (a grace note
-before the first beat). Parts are counted from 0 in score order.
+----------- Score time is in quarter notes as partitura counts them (0 is the first downbeat, a pickup is
+negative). Performed time is in seconds; 0 is where the written tempo starts. Notes may be earlier, such as a
+grace note before the first beat. Parts are counted from 0 in score order.
 """
 
 from __future__ import annotations
@@ -46,9 +45,9 @@ SCORE_NOTE_DTYPE = np.dtype(
         ("voice", "i4"),
     ]
 )
-"""One sounding note of the score (tied notes are one). `grace` counts the steps to the main note (0: not a
-grace note, 1: the last one before it). `velocity` follows the dynamic marks, `held` is the share of the
-duration that the articulation marks leave."""
+"""One sounding note of the score; tied notes count as one. `grace` counts the steps to the main note (0: not a
+grace note, 1: the last grace note before it). `velocity` follows the dynamic marks, `held` is the share of the
+duration for which articulation marks let the note be held."""
 
 PERFORMED_DTYPE = np.dtype(
     [
@@ -61,9 +60,9 @@ PERFORMED_DTYPE = np.dtype(
         ("part", "i4"),
     ]
 )
-"""One played note. `duration_sec` is how long the key is held, `sounding_sec` how long the note is heard
-before its release: the pedal prolongs it, striking the same key again cuts it. `id` is the score's, or
-empty for a note that the score does not have."""
+"""One played note. `duration_sec` is how long the key is held, `sounding_sec` how long the note is heard before
+its release: the pedal prolongs it, and striking the same key again ends it. `id` is the id in the score, or empty
+for a note that is not in the score."""
 
 DEFAULT_VELOCITY = 64
 
@@ -79,12 +78,12 @@ _LEVELS = {
     "fff": 114,
     "ffff": 122,
 }
-_HAIRPIN_STEP = 16  # velocity change of a hairpin with no level after it
+_HAIRPIN_STEP = 16  # velocity change of a hairpin that no dynamic level follows
 _SFORZATO = 20
 _ACCENTS = {"accent": 12, "strong-accent": 18}
 _HELD = {"staccato": 0.5, "staccatissimo": 0.3, "spiccato": 0.4, "detached-legato": 0.75}
 _RESTRIKE_SEC = 0.05  # the same key cannot be struck twice within this time
-_TEXT_HAIRPIN_QUARTER = 8.0  # reach of a "cresc." that has no end
+_TEXT_HAIRPIN_QUARTER = 8.0  # length of a "cresc." without a written end
 
 
 def read_score_notes(score_data: ps.Score | ps.Part | list[ps.Part]) -> ScoreNoteArray:
@@ -93,7 +92,7 @@ def read_score_notes(score_data: ps.Score | ps.Part | list[ps.Part]) -> ScoreNot
     Parameters
     ----------
     score_data : partitura.score.Score, partitura.score.Part or list of Part
-        Repeats are taken as they are: unfold the parts first to hear them.
+        Repeats are not unfolded: unfold the parts first to include them.
 
     Returns
     -------
@@ -105,13 +104,13 @@ def read_score_notes(score_data: ps.Score | ps.Part | list[ps.Part]) -> ScoreNot
     if len(np.unique(notes["id"])) != len(notes):
         raise InputError(
             f"the {len(notes)} notes of the score have only {len(np.unique(notes['id']))} different ids; "
-            "give each note its own id before reading"
+            "expected a unique id for each note"
         )
     return np.asarray(notes[np.lexsort((notes["pitch"], notes["onset_quarter"]))])
 
 
 def end_at_next_stroke(played: PerformedArray) -> None:
-    """Shorten `sounding_sec`, in place, where the part strikes the same key again."""
+    """Shorten `sounding_sec`, in place, of notes whose key is struck again in the same part."""
     order = np.lexsort((played["onset_sec"], played["pitch"], played["part"]))
     notes = played[order]
     wait_sec = np.diff(notes["onset_sec"])
@@ -154,13 +153,13 @@ def _part_rows(index: int, part: ps.Part) -> list[tuple[Any, ...]]:
 def _steps_to_main(note: ps.Note) -> int:
     if not isinstance(note, ps.GraceNote):
         return 0
-    # partitura links the notes of a grace chord one after the other: a run of them is one step.
+    # partitura links the notes of a grace chord one after another: together they are one step.
     chordal = [grace.is_grace_chord for grace in note.iter_grace_seq()]
     return len(chordal) - sum(bool(here and after) for here, after in pairwise(chordal))
 
 
 def _marked_velocity(part: ps.Part, onset_quarter: Float64) -> Float64:
-    """Follow the dynamic levels and hairpins of a part; (n,) quarters -> (n,) velocities."""
+    """Return the velocities (n,) that the dynamic levels and hairpins of a part give at some quarters (n,)."""
     directions = list(part.iter_all(ps.LoudnessDirection, include_subclasses=True))
     levels = sorted(
         (float(part.quarter_map(mark.start.t)), float(_LEVELS[mark.text]))

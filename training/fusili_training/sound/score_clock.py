@@ -1,7 +1,7 @@
-"""The way from score time to performed time, read off the performed notes themselves.
+"""The map from score time to performed time, derived from the performed notes.
 
-Between the onsets that were played time runs evenly; before the first and after the last it runs on as it did on
-average. So the clock is right for any performance, drawn at random or played by a person.
+Between played onsets it is linear; before the first and after the last onset it continues at the average pace. So
+it fits any performance, random or human.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ _SHORTEST_SEC_PER_QUARTER = 0.01
 
 @dataclass(frozen=True, eq=False)
 class ScoreClock:
-    """A map from quarters to seconds that never runs back.
+    """A non-decreasing map from quarters to seconds.
 
     Attributes
     ----------
     quarters, onsets_sec : np.ndarray [shape=(n,)]
-        Score time, increasing, and when it was reached.
+        Places in the score, strictly increasing, and the seconds at which they were reached.
     sec_per_quarter : float
-        The pace outside of them.
+        Pace before the first and after the last place.
     """
 
     quarters: Float64
@@ -38,7 +38,7 @@ class ScoreClock:
     sec_per_quarter: float
 
     def seconds(self, quarter: npt.ArrayLike) -> Float64:
-        """Return the seconds of places in the score, any shape."""
+        """Return the seconds of places in the score; arrays of any shape."""
         place = np.asarray(quarter, dtype=np.float64)
         inside = np.interp(place, self.quarters, self.onsets_sec)
         before = np.minimum(place - self.quarters[0], 0.0) * self.sec_per_quarter
@@ -49,25 +49,25 @@ class ScoreClock:
 def read_score_clock(
     notes: ScoreNoteArray, performed: PerformedArray, default_sec_per_quarter: float = 0.5
 ) -> ScoreClock:
-    """Read the clock off a performance.
+    """Derive the clock of a performance.
 
     Parameters
     ----------
     notes : np.ndarray [shape=(n,), dtype=SCORE_NOTE_DTYPE]
-        At least one that is no grace note.
+        Notes of the score; at least one must not be a grace note.
     performed : np.ndarray [shape=(n,), dtype=PERFORMED_DTYPE]
-        The same notes, played.
+        The same notes as played.
     default_sec_per_quarter : float
-        The pace when all notes begin together.
+        Pace if all notes begin together.
 
     Returns
     -------
     ScoreClock
-        At each onset of the score the mean of the onsets that were played there.
+        Each onset of the score has the mean time of the notes played there.
     """
     beats = notes["grace"] == 0
     if not beats.any():
-        raise InputError("a performance of grace notes only has no clock; expected at least one other note")
+        raise InputError("the performance has grace notes only; expected at least one other note")
     quarters, place = np.unique(notes["onset_quarter"][beats], return_inverse=True)
     place = place.reshape(-1)
     mean_sec = np.bincount(place, performed["onset_sec"][beats]) / np.bincount(place)

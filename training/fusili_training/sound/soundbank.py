@@ -1,7 +1,7 @@
 """A sound bank: every key of one instrument, recorded once and kept on disk, to be mixed into clips.
 
-A bank is a folder with ``bank.json`` (what it is, where each sample starts) and ``samples.npy`` (all samples
-in one row of int16). The samples are memory-mapped, so that worker processes share one copy.
+A bank is a folder with ``bank.json`` (a description, and where each sample starts) and ``samples.npy`` (all
+samples in one int16 array). The samples are memory-mapped, so worker processes share one copy.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ __all__ = [
 
 _FORMAT = "fusili-mir sound bank 1"
 _META, _SAMPLES = "bank.json", "samples.npy"
-_ATTACK_DB = -30.0  # below the peak: what is softer is the action of the instrument
+_ATTACK_DB = -30.0  # below the peak: softer sound is mechanical noise of the instrument
 _BEFORE_ATTACK_SEC = 0.001
 
 
@@ -41,20 +41,20 @@ class SoundBank:
     Parameters
     ----------
     name, licence : str
-        Where the samples come from, and on what terms.
+        Source of the samples, and their licence.
     sample_rate_hz : int
     velocities : tuple of int
-        MIDI velocity of each layer, increasing.
+        MIDI velocity of each layer, strictly increasing.
     samples : np.ndarray [shape=(total,), dtype=int16]
-        All samples, one after the other; each starts with its attack.
+        All samples, one after another; each starts with its attack.
     start, length : np.ndarray [shape=(layers, 88)]
         Where the sample of each layer and pitch (21..108) lies in `samples`.
     release_db_per_sec : np.ndarray [shape=(88,)]
-        How fast a released note fades.
+        Decay of a released note.
     loop_length : int
-        A held note goes on by repeating the last `loop_length` samples; 0 for an instrument that dies away.
+        A held note continues by repeating its last `loop_length` samples; 0 for an instrument whose notes decay.
     gain : float
-        Factor from int16 to a level that is alike for all banks.
+        Factor from int16 to a level that is similar for all banks.
     """
 
     name: str
@@ -70,13 +70,15 @@ class SoundBank:
 
     @property
     def sustained(self) -> bool:
-        """Whether a note lasts as long as it is held, as with a voice, a violin or an organ."""
+        """Whether a note sounds for as long as it is held, as on a violin or an organ."""
         return self.loop_length > 0
 
     def __post_init__(self) -> None:
         layers = len(self.velocities)
         if layers == 0 or list(self.velocities) != sorted(set(self.velocities)):
-            raise InputError(f"velocities of sound bank {self.name!r} must increase; found {self.velocities}")
+            raise InputError(
+                f"sound bank {self.name!r} has the velocities {self.velocities}; expected increasing numbers"
+            )
         if not self.start.shape == self.length.shape == (layers, N_PITCHES):
             raise InputError(
                 f"sound bank {self.name!r} has starts {self.start.shape} and lengths {self.length.shape}; "
@@ -89,29 +91,31 @@ class SoundBank:
             )
         if self.release_db_per_sec.shape != (N_PITCHES,) or not (self.release_db_per_sec > 0).all():
             raise InputError(
-                f"sound bank {self.name!r} needs a release above 0 dB/s for each of {N_PITCHES} pitches"
+                f"sound bank {self.name!r} lacks a release rate; expected one above 0 dB/s for each of "
+                f"{N_PITCHES} pitches"
             )
         if not 0 <= self.loop_length <= self.length.min():
             raise InputError(
-                f"sound bank {self.name!r} loops {self.loop_length} samples of notes of {self.length.min()}"
+                f"sound bank {self.name!r} loops {self.loop_length} samples; expected 0 to {self.length.min()}, "
+                "the length of its shortest note"
             )
 
     def layer(self, velocity: int) -> int:
-        """Return the layer whose velocity is nearest."""
+        """Return the layer with the nearest velocity."""
         return int(np.argmin(np.abs(np.array(self.velocities) - velocity)))
 
     def sample(self, layer: int, pitch: int) -> npt.NDArray[np.int16]:
-        """Return the recording of one key, (samples,), without copying it."""
+        """Return the sample of one key, (samples,), without copying it."""
         key = pitch - LOWEST_PITCH
         start = self.start[layer, key]
         return self.samples[start : start + self.length[layer, key]]
 
 
 def start_at_attack(bank: SoundBank) -> SoundBank:
-    """Cut what is heard before the tone, such as a key that goes down.
+    """Cut the noise before the tone, such as that of the key.
 
-    Recordings of single notes start with up to 30 ms of it, and what is synthesised from them would be late by as
-    much. Soundfonts start with the tone.
+    Recordings of single notes start with up to 30 ms of it, which would delay everything synthesised from them.
+    Soundfonts start with the tone.
     """
     start, length = bank.start.copy(), bank.length.copy()
     lead = round(_BEFORE_ATTACK_SEC * bank.sample_rate_hz)
@@ -125,7 +129,7 @@ def start_at_attack(bank: SoundBank) -> SoundBank:
 
 
 def save_soundbank(bank: SoundBank, folder: str | os.PathLike[str]) -> None:
-    """Write a bank as a folder that appears whole or not at all; an existing one is left as it is."""
+    """Write a bank as a folder that appears only when it is complete; an existing folder is left unchanged."""
     goal = Path(folder)
     meta = {
         "format": _FORMAT,
@@ -151,21 +155,23 @@ def save_soundbank(bank: SoundBank, folder: str | os.PathLike[str]) -> None:
         finally:
             shutil.rmtree(draft, ignore_errors=True)
     except OSError as error:
-        if not goal.is_dir():  # else another process was faster, with the same bytes
+        if not goal.is_dir():  # otherwise another process has just written the same bank
             raise OutputError(f"cannot write sound bank {goal}: {error.strerror or error}") from error
 
 
 def load_soundbank(folder: str | os.PathLike[str]) -> SoundBank:
-    """Open a bank that `save_soundbank` wrote; its samples stay on disk until they are used."""
+    """Open a bank written by `save_soundbank`; its samples stay on disk until they are used."""
     path = Path(folder)
     try:
         meta = json.loads((path / _META).read_text(encoding="utf-8"))
         if meta.get("format") != _FORMAT:
-            raise InputError(f"{path} is {meta.get('format')!r}, expected {_FORMAT!r}; bake it again")
+            raise InputError(
+                f"{path} has the format {meta.get('format')!r}; expected {_FORMAT!r}: bake it again"
+            )
         samples = np.load(path / _SAMPLES, mmap_mode="r", allow_pickle=False)
         if samples.dtype != np.int16 or samples.ndim != 1:
             raise InputError(
-                f"{path / _SAMPLES} holds {samples.dtype} {samples.shape}, expected one row of int16"
+                f"{path / _SAMPLES} holds {samples.dtype} of shape {samples.shape}; expected one row of int16"
             )
         return SoundBank(
             name=str(meta["name"]),

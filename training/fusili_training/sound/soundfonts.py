@@ -1,9 +1,9 @@
-"""Finding soundfonts and folders of samples, and playing single notes of them through fluidsynth.
+"""Finding soundfonts and folders of samples, and playing single notes through fluidsynth.
 
-The synthesiser is the `fluidsynth` program, called as a process of its own; the Python binding is not used
-(with it installed, importing partitura tries to download a soundfont).
+The `fluidsynth` program runs in its own process. The Python binding is not used: with it installed, importing
+partitura tries to download a soundfont.
 
-On Debian and Ubuntu one line brings the least that is needed (6 MB of samples)::
+On Debian and Ubuntu this installs the minimum (6 MB of samples)::
 
     apt-get install --no-install-recommends fluidsynth timgm6mb-soundfont
 
@@ -13,8 +13,9 @@ On Debian and Ubuntu one line brings the least that is needed (6 MB of samples):
 | musescore-general-soundfont-small | MuseScore_General_Lite | MIT |
 | fluid-soundfont-gm | FluidR3_GM | MIT |
 
-A folder of single-note recordings stands for a soundfont of one instrument. A concert grand that no model of ours
-is trained on (Salamander Grand Piano V3 by Alexander Holm, CC BY 3.0), for ``FUSILI_SOUNDFONTS=samples``::
+A folder of single-note recordings counts as a soundfont with one instrument. This fetches a concert grand that
+none of our models is trained on (Salamander Grand Piano V3 by Alexander Holm, CC BY 3.0), for
+``FUSILI_SOUNDFONTS=samples``::
 
     for layer in 4 8 12; do
         npm pack @audio-samples/piano-velocity$layer
@@ -66,28 +67,28 @@ _FOLDERS = (
     "/usr/share/soundfonts",
     "/usr/local/share/soundfonts",
 )
-_FOLDERS_VARIABLE = "FUSILI_SOUNDFONTS"  # further folders, separated as in PATH
+_FOLDERS_VARIABLE = "FUSILI_SOUNDFONTS"  # additional folders, separated as in PATH
 _TICKS_PER_SEC = 1000
 _TIME_LIMIT_SEC = 600
 
 
 @dataclass(frozen=True)
 class Soundfont:
-    """A soundfont file on this machine, or a folder of single-note recordings in its place."""
+    """A soundfont file on this machine, or a folder of single-note recordings."""
 
     name: str
     path: Path
-    licence: str  # "unknown" for one that is not in the table of this module
+    licence: str  # "unknown" if this module does not know it
 
     @property
     def is_sample_folder(self) -> bool:
-        """Whether it is a folder: one instrument, whatever the program."""
+        """Whether this is a folder of recordings: one instrument for all programs."""
         return self.path.is_dir()
 
 
 @dataclass(frozen=True)
 class NoteRequest:
-    """A note to be played alone: struck, held, released and left to ring."""
+    """A single note: struck, held, released and left to ring."""
 
     pitch: int  # MIDI
     velocity: int  # MIDI
@@ -96,21 +97,21 @@ class NoteRequest:
 
 
 def find_soundfonts() -> list[Soundfont]:
-    """List the soundfont files of this machine, by name.
+    """List the soundfont files of this machine, sorted by name.
 
-    Looked for in the folders where distributions put them and in those of the environment variable
-    ``FUSILI_SOUNDFONTS``, which come first.
+    The folders of the environment variable ``FUSILI_SOUNDFONTS`` are searched first, then those where
+    distributions install soundfonts.
 
     Returns
     -------
     list of Soundfont
-        Never empty: without a soundfont the error says how to install one.
+        At least one: if there is none, the error says how to install one.
     """
     own = _own_folders()
     found: dict[str, Soundfont] = {}
     for folder in [*own, *_FOLDERS]:
         for path in sorted(Path(folder).glob("*.sf[23]")):
-            # Links such as default-GM.sf2 stand for a file with a name of its own.
+            # Links such as default-GM.sf2 point to a file with another name.
             target = path.resolve()
             if target.is_file():
                 name = target.stem
@@ -124,7 +125,7 @@ def find_soundfonts() -> list[Soundfont]:
 
 
 def find_soundfont(name: str) -> Soundfont:
-    """Return the soundfont with this name: a folder of samples, or the name of a file without its ending."""
+    """Return the soundfont with a given name, that of a folder of samples or of a file without its suffix."""
     for folder in [*_own_folders(), *_FOLDERS]:
         if (Path(folder) / name).is_dir():
             return Soundfont(name, Path(folder, name).resolve(), _LICENCES.get(name, "unknown"))
@@ -133,8 +134,8 @@ def find_soundfont(name: str) -> Soundfont:
         if font.name == name:
             return font
     raise InputError(
-        f"no soundfont {name!r} on this machine; found {', '.join(font.name for font in fonts)}. Folders of "
-        f"soundfonts or samples are named in {_FOLDERS_VARIABLE}"
+        f"no soundfont {name!r} on this machine; found {', '.join(font.name for font in fonts)}. Add folders of "
+        f"soundfonts or samples to {_FOLDERS_VARIABLE}"
     )
 
 
@@ -143,22 +144,22 @@ def _own_folders() -> list[str]:
 
 
 def play_notes(soundfont: Soundfont, program: int, requests: Sequence[NoteRequest]) -> list[Float32]:
-    """Play notes one after the other, without reverberation or chorus.
+    """Play notes one after another, without reverberation or chorus.
 
     Parameters
     ----------
     soundfont : Soundfont
     program : int
-        General MIDI program, from 0.
+        General MIDI program, counted from 0.
     requests : sequence of NoteRequest
 
     Returns
     -------
     list of np.ndarray [shape=(samples,)]
-        For each request its mono sound at `FLUIDSYNTH_HZ`, from the stroke to the end of the ring.
+        Mono sound of each request at `FLUIDSYNTH_HZ`, from the attack to the end of the ringing.
     """
     if not 0 <= program <= 127:
-        raise InputError(f"program {program} is no General MIDI program; expected 0..127")
+        raise InputError(f"program {program} is not a General MIDI program; expected 0..127")
     executable = shutil.which("fluidsynth")
     if executable is None:
         raise MissingExtraError(f"the program `fluidsynth` was not found; install it with `{INSTALL_LINE}`")
@@ -185,7 +186,9 @@ def play_notes(soundfont: Soundfont, program: int, requests: Sequence[NoteReques
                 command, capture_output=True, text=True, check=False, timeout=_TIME_LIMIT_SEC
             )
         except subprocess.TimeoutExpired as error:
-            raise InputError(f"fluidsynth took over {_TIME_LIMIT_SEC} s on {soundfont.path}") from error
+            raise InputError(
+                f"fluidsynth took more than {_TIME_LIMIT_SEC} s with {soundfont.path}"
+            ) from error
         complaint = " ".join(run.stderr.split())
         if run.returncode or not wav.exists() or "error" in complaint:
             raise InputError(f"fluidsynth cannot play {soundfont.path}: {complaint or 'it gave no reason'}")
@@ -200,19 +203,19 @@ def play_notes(soundfont: Soundfont, program: int, requests: Sequence[NoteReques
 
 
 def _check_is_soundfont(path: Path) -> None:
-    # fluidsynth would play the machine's default soundfont instead
+    # With anything else, fluidsynth would play the machine's default soundfont.
     try:
         with path.open("rb") as file:
             header = file.read(12)
     except OSError as error:
         raise InputError(f"cannot read the soundfont {path}: {error.strerror}") from error
     if header[:4] != b"RIFF" or header[8:] != b"sfbk":
-        raise InputError(f"{path} is no soundfont; expected a RIFF file of kind sfbk")
+        raise InputError(f"{path} is not a soundfont; expected a RIFF file of type sfbk")
 
 
 def _midi_file(program: int, requests: Sequence[NoteRequest]) -> mido.MidiFile:
     track = mido.MidiTrack()
-    track.append(mido.MetaMessage("set_tempo", tempo=1_000_000))  # one beat a second
+    track.append(mido.MetaMessage("set_tempo", tempo=1_000_000))  # one beat per second
     track.append(mido.Message("program_change", program=program))
     rest_ticks = 0
     for request in requests:

@@ -1,7 +1,7 @@
-"""A score as it is to be played: which notes sound, which heads print them, where its measures begin.
+"""A score as it is to be played: which notes sound, which heads represent them, where the measures begin.
 
 Cue notes and notes without a head do not sound. Notes that are not printed (``print-object="no"``) sound, but
-have no heads. Repeats are taken as they are notated: every measure is played once.
+have no heads. Repeats are not unfolded: every measure is played once.
 """
 
 from __future__ import annotations
@@ -40,24 +40,24 @@ HEAD_DTYPE = np.dtype(
         ("last", "?"),
     ]
 )
-"""A printed head: the row of its note in `SoundingScore.notes`, the time it stands for, and whether it is the
-first and the last head of that note."""
+"""A printed head: the row of its note in `SoundingScore.notes`, the time it represents, and whether it is the
+first and whether it is the last head of that note."""
 
 
 @dataclass(frozen=True, eq=False)
 class SoundingScore:
-    """What a score asks to be played.
+    """The notes, heads and measures of a score, as they are to be played.
 
     Attributes
     ----------
     notes : np.ndarray of `SCORE_NOTE_DTYPE`
-        The notes that sound, within the range of the sound banks; `part` counts `part_ids`.
+        The notes that sound, within the range of the sound banks; `part` is an index into `part_ids`.
     tempo : WrittenTempo
     heads : np.ndarray of `HEAD_DTYPE`
     measure_quarters : np.ndarray [shape=(n_measures + 1,)]
         Where each measure begins, and where the last one ends.
     part_ids : tuple of str
-        As in the file, for MusicXML.
+        Ids of the parts; for MusicXML, those of the file.
     """
 
     notes: ScoreNoteArray
@@ -68,7 +68,7 @@ class SoundingScore:
 
     @cached_property
     def row_of_head(self) -> dict[str, int]:
-        """From the id of a head to its row in `heads`."""
+        """Row in `heads` of each head, by its id."""
         return {str(head): row for row, head in enumerate(self.heads["id"])}
 
 
@@ -89,7 +89,7 @@ def read_sounding_score(score_file: ScoreFile) -> SoundingScore:
             return _read(score_file, _load(score_file))
     except InputError:
         raise
-    except Exception as error:  # partitura raises whatever its parsing trips over
+    except Exception as error:  # partitura raises all kinds of errors
         raise InputError(
             f"{score_file.filename}: partitura cannot read it ({type(error).__name__}: {error})"
         ) from error
@@ -104,8 +104,8 @@ def _read(score_file: ScoreFile, score: ps.Score) -> SoundingScore:
     measure_quarters = _measure_quarters(score)
     if len(measure_quarters) - 1 != len(score_file.measure_ids()):
         raise InputError(
-            f"{score_file.filename}: partitura counts {len(measure_quarters) - 1} measures, "
-            f"the file has {len(score_file.measure_ids())}"
+            f"{score_file.filename}: partitura reads {len(measure_quarters) - 1} measures; "
+            f"expected {len(score_file.measure_ids())}, as in the file"
         )
     return SoundingScore(
         notes=notes,
@@ -126,7 +126,7 @@ def _load(score_file: ScoreFile) -> ps.Score:
 
 
 class _Marks:
-    """The ids of notes that a file marks as silent or as hidden."""
+    """The ids of the notes that a file marks as silent or hidden."""
 
     def __init__(self, score_file: ScoreFile) -> None:
         ids = {str(note.get(score_file.id_attribute)): note for note in score_file.notes()}
@@ -148,7 +148,7 @@ def _is_hidden(note: etree._Element) -> bool:
 
 
 def _transpositions(score: ps.Score, notes: ScoreNoteArray) -> Int32:
-    """Return the semitones from written to sounding pitch of each note, (n,)."""
+    """Return the semitones from the written to the sounding pitch of each note, (n,)."""
     semitones = np.zeros(len(notes), dtype=np.int32)
     for index, part in enumerate(score.parts):
         for change in part.iter_all(ps.Transposition):

@@ -1,4 +1,4 @@
-"""Performed notes become audio: samples of the sound banks, added up."""
+"""Synthesising performed notes: the samples of the sound banks, added up."""
 
 from __future__ import annotations
 
@@ -15,29 +15,29 @@ from fusili_training.sound.soundbank import SoundBank
 __all__ = ["synthesise"]
 
 
-_RELEASE_DB = 60.0  # a released note is cut this far down
+_RELEASE_DB = 60.0  # a released note ends when it has fallen by this much
 _LOUDEST = 0.98
 
 
 def synthesise(
     notes: PerformedArray, banks: Mapping[int, SoundBank], duration_sec: float, start_sec: float = 0.0
 ) -> Float32:
-    """Mix the notes of a stretch of time.
+    """Synthesise a clip of a performance.
 
     Parameters
     ----------
     notes : np.ndarray [shape=(n,), dtype=PERFORMED_DTYPE]
-        Notes that began before `start_sec` are heard from there on.
+        The notes; those that begin before `start_sec` are heard from there on.
     banks : mapping from part to SoundBank
-        All with the same sample rate. The pedal prolongs notes only in banks that die away.
+        Banks with the same sample rate. The pedal prolongs notes only if the notes of a bank decay.
     duration_sec : float
     start_sec : float
-        Where in the performance the clip begins.
+        Where the clip begins in the performance.
 
     Returns
     -------
     np.ndarray [shape=(samples,), dtype=float32]
-        Mono, within [-1, 1]: turned down as a whole if the sum is louder than that.
+        Mono, within [-1, 1]; a louder sum is scaled down as a whole.
     """
     sample_rate_hz = _common_rate(notes, banks)
     clip = np.zeros(round(duration_sec * sample_rate_hz), dtype=np.float32)
@@ -60,7 +60,9 @@ def synthesise(
 def _common_rate(notes: PerformedArray, banks: Mapping[int, SoundBank]) -> int:
     rates = {bank.sample_rate_hz for bank in banks.values()}
     if len(rates) != 1:
-        raise InputError(f"sound banks must share one sample rate; found {sorted(rates) or 'no bank'}")
+        raise InputError(
+            f"sound banks with the sample rates {sorted(rates) or '(no bank)'}; expected one sample rate for all"
+        )
     missing = set(np.unique(notes["part"]).tolist()) - set(banks)
     if missing:
         raise InputError(f"no sound bank for parts {sorted(missing)}; banks are given for {sorted(banks)}")
@@ -68,7 +70,7 @@ def _common_rate(notes: PerformedArray, banks: Mapping[int, SoundBank]) -> int:
     if len(outside):
         raise InputError(
             f"note {outside['id'][0]!r} has MIDI pitch {outside['pitch'][0]}; "
-            f"sound banks reach from {LOWEST_PITCH} to {HIGHEST_PITCH}"
+            f"expected {LOWEST_PITCH} to {HIGHEST_PITCH}, the range of a sound bank"
         )
     return rates.pop()
 
@@ -78,15 +80,15 @@ def _longest_release_sec(banks: Mapping[int, SoundBank]) -> float:
 
 
 def _play(bank: SoundBank, pitch: int, velocity: int, held: int) -> Float32:
-    """Return one note held for a number of samples, and its release."""
+    """Return one note that is held for some number of samples, with its release."""
     layer = bank.layer(velocity)
-    fall_db = float(bank.release_db_per_sec[pitch - LOWEST_PITCH]) / bank.sample_rate_hz  # a sample
+    fall_db = float(bank.release_db_per_sec[pitch - LOWEST_PITCH]) / bank.sample_rate_hz  # per sample
     sample = bank.sample(layer, pitch)
     wanted = held + int(_RELEASE_DB / fall_db)
     if wanted > len(sample) and bank.sustained:
         loops = -(-(wanted - len(sample)) // bank.loop_length)
         sample = np.concatenate([sample, np.tile(sample[len(sample) - bank.loop_length :], loops)])
-    # A soundfont's loudness goes with the square of the velocity.
+    # The level of a soundfont is proportional to the square of the velocity.
     gain = bank.gain * (velocity / bank.velocities[layer]) ** 2
     sound = sample[:wanted].astype(np.float32) * np.float32(gain)
     fade = len(sound) - held

@@ -1,7 +1,7 @@
-"""From score time to seconds, by the tempo marks of the score.
+"""The written tempo of a score: from score time to seconds.
 
-A metronome mark or MusicXML's ``<sound tempo>`` counts as it is. A score without one takes the tempo of the
-first word it opens with (Andante, Lebhaft, ...), and 120 quarters a minute when it has no such word either.
+Metronome marks and MusicXML's ``<sound tempo>`` are followed. A score that does not begin with one takes the
+tempo of its opening word (Andante, Lebhaft, ...), or else of its first mark, or else 120 quarters per minute.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from fusili_mir.errors import InputError
 __all__ = ["DEFAULT_QPM", "WrittenTempo", "read_written_tempo"]
 
 DEFAULT_QPM = 120.0
-_PLAUSIBLE_QPM = (10.0, 400.0)  # anything else in a file is a slip or a playback trick
+_PLAUSIBLE_QPM = (10.0, 400.0)  # any other number in a file is a mistake or a playback trick
 
 _WORD_QPM = {
     "grave": 40.0,
@@ -51,14 +51,14 @@ _WORD_QPM = {
 
 @dataclass(frozen=True)
 class WrittenTempo:
-    """A tempo that stays the same from mark to mark.
+    """A tempo that is constant from mark to mark.
 
     Parameters
     ----------
     quarters : tuple of float
-        Where each mark stands, strictly increasing; second 0 is at the first.
+        Place of each mark, strictly increasing; second 0 is at the first mark.
     qpm : tuple of float
-        Quarter notes a minute from each mark on; the first also holds before it.
+        Quarter notes per minute from each mark on; the first value also applies before its mark.
     """
 
     quarters: tuple[float, ...]
@@ -67,15 +67,17 @@ class WrittenTempo:
     def __post_init__(self) -> None:
         if not self.quarters or len(self.quarters) != len(self.qpm):
             raise InputError(
-                f"{len(self.quarters)} places and {len(self.qpm)} tempos; expected one tempo for each place"
+                f"{len(self.quarters)} places and {len(self.qpm)} tempos; expected one tempo per place"
             )
         if not (np.all(np.isfinite(self.quarters)) and np.all(np.diff(self.quarters) > 0)):
-            raise InputError(f"tempo marks must stand in increasing order; found quarters {self.quarters}")
+            raise InputError(
+                f"tempo marks at the quarters {self.quarters}; expected strictly increasing places"
+            )
         if not (np.all(np.isfinite(self.qpm)) and min(self.qpm) > 0):
-            raise InputError(f"tempos must be positive quarters a minute; found {self.qpm}")
+            raise InputError(f"tempos of {self.qpm} quarters per minute; expected numbers above 0")
 
     def seconds(self, quarter: npt.ArrayLike) -> Float64:
-        """Return the seconds of places in the score, any shape."""
+        """Return the seconds of places in the score; arrays of any shape."""
         place = np.asarray(quarter, dtype=np.float64)
         start = np.array(self.quarters)
         spq = 60.0 / np.array(self.qpm)  # seconds per quarter
@@ -87,18 +89,18 @@ class WrittenTempo:
 def read_written_tempo(
     score_data: ps.Score | ps.Part | list[ps.Part], default_qpm: float = DEFAULT_QPM
 ) -> WrittenTempo:
-    """Read the tempo marks of all parts; where two stand at one place the upper part's counts.
+    """Read the tempo marks of all parts; of two marks at the same place, that of the upper part counts.
 
     Parameters
     ----------
     score_data : partitura.score.Score, partitura.score.Part or list of Part
     default_qpm : float
-        Quarter notes a minute where the score neither gives a number nor a known word.
+        Quarter notes per minute if the score has neither a number nor a known word.
 
     Returns
     -------
     WrittenTempo
-        It starts at the first point of the score, so a pickup's first note is at second 0.
+        Second 0 is the first point of the score, so also the first note of a pickup.
     """
     parts = [score_data] if isinstance(score_data, ps.Part) else list(score_data)
     parts = [part for part in parts if part.first_point is not None]
