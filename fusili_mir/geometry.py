@@ -85,13 +85,15 @@ class FrameGrid:
     """The frames of a stretch of audio.
 
     `frame_sec` is the time from one frame to the next, `start_sec` the start of frame 0, and `audio_sec` the
-    length of the audio, whose last frame may be incomplete.
+    length of the audio, whose last frame may be incomplete. `audio_start_sec` is where the audio starts: not at 0
+    if it is an excerpt whose times are those of the whole recording.
     """
 
     n_frames: int
     frame_sec: float
     start_sec: float = 0.0
     audio_sec: float | None = None
+    audio_start_sec: float = 0.0
 
     def __post_init__(self) -> None:
         if self.n_frames < 1 or not self.frame_sec > 0:
@@ -111,15 +113,17 @@ class FrameGrid:
     @property
     def end_sec(self) -> float:
         """End of the audio; if its length is unknown, all frames count as full."""
-        return max(self.start_sec, 0.0) + self.duration_sec if self.audio_sec is None else self.audio_sec
+        if self.audio_sec is None:
+            return max(self.start_sec, self.audio_start_sec) + self.duration_sec
+        return self.audio_start_sec + self.audio_sec
 
     def within(self, seconds: npt.ArrayLike) -> Float64:
-        """Clip times to the audio, from 0 to `end_sec`; NaN stays NaN.
+        """Clip times to the audio, from `audio_start_sec` to `end_sec`; NaN stays NaN.
 
         >>> FrameGrid(n_frames=5, frame_sec=0.5, audio_sec=2.25).within([-1.0, 2.0, 2.4]).tolist()
         [0.0, 2.0, 2.25]
         """
-        return np.clip(np.asarray(seconds, dtype=np.float64), 0.0, self.end_sec)
+        return np.clip(np.asarray(seconds, dtype=np.float64), self.audio_start_sec, self.end_sec)
 
     def centre(self, frame: npt.ArrayLike) -> Float64:
         """Return the centres of frames, in seconds.

@@ -39,9 +39,12 @@ class EnvelopeMeter:
     ----------
     sample_rate_hz : int
         Sampling rate of the blocks.
+    start_sec : float
+        Moment of the first sample; not 0 for an excerpt.
     """
 
-    def __init__(self, sample_rate_hz: int) -> None:
+    def __init__(self, sample_rate_hz: int, start_sec: float = 0.0) -> None:
+        self._start_sec = start_sec
         self._step = max(1, round(STEP_SEC * sample_rate_hz))
         self._step_sec = self._step / sample_rate_hz
         length = 2 * self._step * round(_WINDOW_SEC / STEP_SEC / 2)
@@ -64,7 +67,7 @@ class EnvelopeMeter:
         # A window sees a sound about half a lag before the onset reaches its middle. A rise from one step to a
         # later one is therefore dated at the later one.
         rise, level = (np.concatenate([np.zeros(0, np.float32), *v]) for v in (self._rises, self._levels))
-        return SoundEnvelope(rise * _share_kept(level), level, self._step_sec)
+        return SoundEnvelope(rise * _share_kept(level), level, self._step_sec, self._start_sec)
 
     def _measure(self, block: Float32) -> None:
         samples = np.concatenate((self._rest, block))

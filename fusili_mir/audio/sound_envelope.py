@@ -57,7 +57,7 @@ class FrameSound:
 
 @dataclass(frozen=True)
 class SoundEnvelope:
-    """The envelope of a recording; step i is the moment ``i * step_sec``.
+    """The envelope of a recording; step i is the moment ``start_sec + i * step_sec``.
 
     Attributes
     ----------
@@ -66,11 +66,14 @@ class SoundEnvelope:
     level : np.ndarray [shape=(n,)], float32
         Root mean square of the samples.
     step_sec : float
+    start_sec : float
+        Moment of the first step; not 0 for an excerpt.
     """
 
     rise: Float32
     level: Float32
     step_sec: float = STEP_SEC
+    start_sec: float = 0.0
 
     @cached_property
     def nats(self) -> Float32:
@@ -92,7 +95,7 @@ class SoundEnvelope:
 
     def of_frames(self, grid: FrameGrid) -> FrameSound:
         """Return what is known about frames; those after the end of the recording are silent."""
-        centres_sec = grid.start_sec + (np.arange(-1, len(grid)) + 0.5) * grid.frame_sec
+        centres_sec = grid.start_sec - self.start_sec + (np.arange(-1, len(grid)) + 0.5) * grid.frame_sec
         edges = np.clip(np.floor(centres_sec / self.step_sec).astype(np.int64) + 1, 0, len(self.rise))
         holds_steps = np.diff(edges) > 0
         onset, loudest = (
@@ -132,7 +135,7 @@ class SoundEnvelope:
             return seconds
         reach = max(1, round(reach_sec / self.step_sec))
         away = np.arange(-reach, reach + 1)
-        around = np.rint(seconds / self.step_sec).astype(np.int64)[:, None] + away
+        around = np.rint((seconds - self.start_sec) / self.step_sec).astype(np.int64)[:, None] + away
         inside = (around > 0) & (around < last)
         around = np.clip(around, 1, last - 1)
         here = self.rise[around]
@@ -146,7 +149,7 @@ class SoundEnvelope:
         curvature = np.maximum(2 * top - before - after, _TINY)
         between = np.clip((after - before) / (2 * curvature), -0.5, 0.5)
         found = np.take_along_axis(weight, best, axis=1)[:, 0] > 0
-        return np.where(found, (peak + between) * self.step_sec, seconds)
+        return np.where(found, self.start_sec + (peak + between) * self.step_sec, seconds)
 
 
 def _halfway(rise: Float32) -> float:
