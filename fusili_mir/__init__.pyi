@@ -13,7 +13,7 @@ from .alignment.results import Alignment
 from .alignment.retrieval import Moment, Spot, point_at_spot, point_at_time
 from .audio.recording import AudioFile, AudioSamples
 from .decoding.similarity import column_similarity, frame_similarity
-from .errors import FusiliError, InputError, MissingExtraError, OutputError
+from .errors import FusiliError, FusiliWarning, InputError, MissingExtraError, OutputError
 from .geometry import FrameGrid, PatchGrid
 from .model.bundle import Bundle, default_bundle, load_bundle
 from .model.encoded import EncodedAudio, EncodedScore
@@ -40,6 +40,7 @@ __all__ = [
     "EngravingOptions",
     "FrameGrid",
     "FusiliError",
+    "FusiliWarning",
     "InputError",
     "MissingExtraError",
     "Moment",

@@ -36,7 +36,7 @@ from fusili_mir.decoding.course import reading_course
 from fusili_mir.decoding.similarity import CourseSimilarity
 from fusili_mir.decoding.stop_times import stop_times
 from fusili_mir.decoding.warping_path import DecodingOptions, RoughSearch, decode_path, played_columns
-from fusili_mir.errors import InputError
+from fusili_mir.errors import FusiliWarning, InputError
 from fusili_mir.model.bundle import Bundle, default_bundle, load_bundle
 from fusili_mir.model.embedding_cache import encode_pages_cached
 from fusili_mir.model.encoded import EncodedAudio, EncodedScore
@@ -56,7 +56,7 @@ __all__ = [
 ]
 
 
-class AlignmentWarning(UserWarning):
+class AlignmentWarning(FusiliWarning):
     """A result that should not be trusted."""
 
 

@@ -7,7 +7,7 @@ import warnings
 import numpy as np
 
 from fusili_mir.arrays import Float32
-from fusili_mir.errors import InputError
+from fusili_mir.errors import FusiliWarning, InputError
 
 __all__ = ["RecordingChecks", "RecordingWarning"]
 
@@ -19,7 +19,7 @@ _FULL_SCALE = 0.999
 _MAX_CLIPPED_SHARE = 1e-3
 
 
-class RecordingWarning(UserWarning):
+class RecordingWarning(FusiliWarning):
     """A recording that is usable but may give poorer results."""
 
 

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from fusili_mir.errors import FusiliWarning
+
 if TYPE_CHECKING:
     from fusili_mir.alignment.results import Alignment
 
@@ -91,13 +93,9 @@ def alignment_options(command: F) -> F:
 @contextmanager
 def plain_warnings() -> Iterator[None]:
     """Print our warnings on standard error, one line each, and suppress all others."""
-    from fusili_mir.alignment.aligning import AlignmentWarning
-    from fusili_mir.audio.recording import RecordingWarning
-
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("ignore")
-        for category in (AlignmentWarning, RecordingWarning):
-            warnings.simplefilter("always", category)
+        warnings.simplefilter("always", FusiliWarning)
         try:
             yield
         finally:
