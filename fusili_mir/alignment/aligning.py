@@ -28,6 +28,7 @@ from fusili_mir.alignment.results import (
     Alignment,
     aligned_measures,
     aligned_notes,
+    on_original_pages,
 )
 from fusili_mir.alignment.unfolding_choice import choose_unfolding
 from fusili_mir.arrays import Table
@@ -106,6 +107,7 @@ def align_encoded(
             f"{pages.filename}: repeat signs are not read from images, so unfold cannot be {unfold!r}; "
             "use jumps to find repeats in the recording"
         )
+    alignment = on_original_pages(alignment)
     if not alignment.is_reliable:
         warnings.warn(
             f"the score hardly explains the recording (reliability {alignment.reliability:.2f}, expected at "
@@ -215,8 +217,8 @@ def align_pages(
     Returns
     -------
     np.ndarray of `FRAME_DTYPE` [shape=(M,)]
-        One row per audio frame: `onset_sec`, `page`, `system`, `x`, `y` (pixels of the page), `similarity`
-        and `confidence`.
+        One row per audio frame: `onset_sec`, `page`, `system`, `x`, `y` (pixels of the original page),
+        `similarity` and `confidence`.
     """
     if not isinstance(pages, Pages):
         pages = load_pages(pages)

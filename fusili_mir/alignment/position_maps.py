@@ -1,7 +1,12 @@
-"""Seconds <-> places on the pages, for page turners, players and error measurement."""
+"""Seconds <-> places on the pages, for page turners, players and error measurement.
+
+Places are in pixels of the original pages, whose systems may be tilted. To find the second of a place, it is
+first moved to the deskewed page, where a system runs from left to right.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
@@ -10,8 +15,12 @@ import numpy.typing as npt
 
 from fusili_mir.arrays import Float64, Int64, Table
 from fusili_mir.errors import InputError
+from fusili_mir.pages.original_pixels import places_to_deskewed
+from fusili_mir.pages.skew import Skew
 
 __all__ = ["PlaceMoments", "PositionMaps", "get_position_maps"]
+
+_ROUNDING_PX = 0.01  # places that differ by less may have been the same before they were rounded
 
 
 class SecondsToPosition(Protocol):
@@ -46,7 +55,7 @@ class PlaceMoments:
     system : np.ndarray of int [shape=(n,)]
         System of each place.
     x0, x1 : np.ndarray [shape=(n,)]
-        Left and right edge of each place, in pixels of the page.
+        Left and right edge of each place, in pixels of the deskewed page.
     seconds : np.ndarray [shape=(n,)]
         When each place begins to sound. Non-decreasing.
     """
@@ -57,7 +66,9 @@ class PlaceMoments:
     seconds: Float64
 
 
-def get_position_maps(frames: Table, moments: PlaceMoments | None = None) -> PositionMaps:
+def get_position_maps(
+    frames: Table, moments: PlaceMoments | None = None, skews: Sequence[Skew] = ()
+) -> PositionMaps:
     """Make maps between seconds and places on the pages.
 
     Parameters
@@ -66,12 +77,15 @@ def get_position_maps(frames: Table, moments: PlaceMoments | None = None) -> Pos
         Frames from `align_pages`, or `Alignment.frames`.
     moments : PlaceMoments, optional
         Moments that are known more precisely than frames; see `Alignment.position_maps`.
+    skews : sequence of Skew
+        `Pages.skews` of the pages that were aligned. Without them, places far above or below the middle of a
+        tilted system are taken to lie a few pixels further left or right.
 
     Returns
     -------
     PositionMaps
-        Two functions: seconds -> (page, x, y), and (page, x, y) -> seconds. Places are pixels of the page; the
-        middle of each frame is at its place, and between two frames in a system the place moves evenly.
+        Two functions: seconds -> (page, x, y), and (page, x, y) -> seconds. Places are pixels of the original
+        page; the middle of each frame is at its place, and between two frames in a system the place moves evenly.
 
     Examples
     --------
@@ -89,7 +103,10 @@ def get_position_maps(frames: Table, moments: PlaceMoments | None = None) -> Pos
     number, inner = np.arange(len(frames)), len(frames) // 2
     frame_sec = float(np.median(np.diff(frames["onset_sec"]))) if len(frames) > 1 else 0.0
     middle_sec = frames["onset_sec"][inner] + (number - inner + 0.5) * frame_sec
-    passes = _passes(frames, middle_sec) if moments is None else _passes_of_moments(moments)
+    frame_x, frame_y = places_to_deskewed(skews, frames["page"], frames["x"], frames["y"])
+    passes = (
+        _passes(frames["system"], frame_x, middle_sec) if moments is None else _passes_of_moments(moments)
+    )
 
     def seconds_to_position(seconds: npt.ArrayLike) -> tuple[Int64, Float64, Float64]:
         seconds = np.asarray(seconds, dtype=np.float64)
@@ -100,20 +117,17 @@ def get_position_maps(frames: Table, moments: PlaceMoments | None = None) -> Pos
             frames["x"][after] >= frames["x"][before]
         )
         nearest = np.where(share < 0.5, before, after)
-        x = np.where(
-            moves, (1 - share) * frames["x"][before] + share * frames["x"][after], frames["x"][nearest]
+        x, y = (
+            np.where(moves, (1 - share) * place[before] + share * place[after], place[nearest])
+            for place in (frames["x"].astype(np.float64), frames["y"].astype(np.float64))
         )
-        return (
-            frames["page"][nearest].astype(np.int64),
-            x.astype(np.float64),
-            frames["y"][nearest].astype(np.float64),
-        )
+        return frames["page"][nearest].astype(np.int64), x, y
 
     def position_to_seconds(page: npt.ArrayLike, x: npt.ArrayLike, y: npt.ArrayLike) -> Float64:
-        page, x, y = np.broadcast_arrays(
-            np.asarray(page, np.int64), np.asarray(x, np.float64), np.asarray(y, np.float64)
-        )
-        system = _nearest_system(frames, page, y)
+        page = np.asarray(page, np.int64)
+        x, y = places_to_deskewed(skews, page, x, y)
+        page = np.broadcast_to(page, x.shape)
+        system = _nearest_system(frames, frame_x, frame_y, page, x, y)
         seconds, nearest = np.full(page.shape, np.nan), np.full(page.shape, np.inf)
         for each in passes:
             miss = np.maximum(np.maximum(each.x[0] - x, x - each.x[-1]), 0.0)
@@ -134,17 +148,17 @@ class _Pass:
     seconds: Float64
 
 
-def _passes(frames: Table, middle_sec: Float64) -> list[_Pass]:
-    ends = (np.diff(frames["system"]) != 0) | (np.diff(frames["x"]) < 0)
+def _passes(system: Int64, frame_x: Float64, middle_sec: Float64) -> list[_Pass]:
+    ends = (np.diff(system) != 0) | (np.diff(frame_x) < -_ROUNDING_PX)
     passes = []
-    for rows in np.split(np.arange(len(frames)), np.flatnonzero(ends) + 1):
+    for rows in np.split(np.arange(len(system)), np.flatnonzero(ends) + 1):
         x, first, count = np.unique(
-            frames["x"][rows].astype(np.float64), return_index=True, return_counts=True
+            np.maximum.accumulate(frame_x[rows]), return_index=True, return_counts=True
         )
         # A place sounds from its first frame on; a place to its right, only after its last frame.
         edges = np.stack((x, np.nextafter(x, np.inf)), axis=1).ravel()
         seconds = np.stack((middle_sec[rows[first]], middle_sec[rows[first + count - 1]]), axis=1).ravel()
-        passes.append(_Pass(int(frames["system"][rows[0]]), edges, seconds))
+        passes.append(_Pass(int(system[rows[0]]), edges, seconds))
     return passes
 
 
@@ -161,10 +175,15 @@ def _passes_of_moments(moments: PlaceMoments) -> list[_Pass]:
     return passes
 
 
-def _nearest_system(frames: Table, page: Int64, y: Float64) -> Int64:
+def _nearest_system(
+    frames: Table, frame_x: Float64, frame_y: Float64, page: Int64, x: Float64, y: Float64
+) -> Int64:
     """Return the played system nearest to each place; -1 on pages where none is played."""
-    systems, first = np.unique(frames["system"], return_index=True)
-    distance = np.abs(frames["y"][first] - y[..., None])  # (..., n_systems)
-    distance = np.where(frames["page"][first] == page[..., None], distance, np.inf)
-    found = np.isfinite(distance.min(axis=-1))
-    return np.where(found, systems[distance.argmin(axis=-1)], -1).astype(np.int64)
+    nearest, found = np.full(page.shape, np.inf), np.full(page.shape, -1, np.int64)
+    for system in np.unique(frames["system"]):
+        here = np.flatnonzero(frames["system"] == system)
+        across = here[np.argsort(frame_x[here], kind="stable")]  # from left to right
+        distance = np.abs(np.interp(x, frame_x[across], frame_y[across]) - y)
+        better = (frames["page"][here[0]] == page) & (distance < nearest)
+        nearest, found = np.where(better, distance, nearest), np.where(better, system, found)
+    return found

@@ -1,8 +1,11 @@
-"""The result of an alignment: notes, measures and frames with their seconds and places."""
+"""The result of an alignment: notes, measures and frames with their seconds and places.
+
+Places are in pixels of the user's own pages; see `fusili_mir.pages.original_pixels`.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -17,6 +20,7 @@ from fusili_mir.arrays import Float64, Table
 from fusili_mir.decoding.similarity import CourseSimilarity
 from fusili_mir.decoding.warping_path import WarpingPath
 from fusili_mir.geometry import FrameGrid
+from fusili_mir.pages.original_pixels import boxes_to_original, places_to_original
 from fusili_mir.pages.pages import Pages
 from fusili_mir.pages.score_axis import ScoreAxis
 
@@ -27,6 +31,7 @@ __all__ = [
     "Alignment",
     "aligned_measures",
     "aligned_notes",
+    "on_original_pages",
 ]
 
 _TIMES: list[tuple[str, Any]] = [("onset_sec", "f8"), ("offset_sec", "f8"), ("confidence", "f4")]
@@ -52,13 +57,14 @@ class Alignment:
     grid : FrameGrid
         Frames of the recording.
     frames : np.ndarray of `FRAME_DTYPE` [shape=(M,)]
-        The place on the pages in each audio frame.
+        The place in each audio frame, in pixels of the original pages.
     notes, measures : np.ndarray of `ALIGNED_NOTE_DTYPE`, `ALIGNED_MEASURE_DTYPE`
-        Notes and measures in playing order; empty if only images are known.
+        Notes and measures in playing order, with boxes in pixels of the original pages; empty if only images
+        are known.
     played : PlayedScore, optional
         The symbolic score as it was played.
     axis : ScoreAxis
-        The columns of the pages.
+        The columns of the deskewed pages.
     path : WarpingPath
         Path from frame to stop of the course.
     similarity : CourseSimilarity
@@ -80,8 +86,8 @@ class Alignment:
 
     @cached_property
     def position_maps(self) -> PositionMaps:
-        """Maps between seconds and places on the pages."""
-        return get_position_maps(self.frames, self.moments)
+        """Maps between seconds and places on the original pages."""
+        return get_position_maps(self.frames, self.moments, self.pages.skews)
 
     @property
     def reliability(self) -> float:
@@ -102,6 +108,19 @@ class Alignment:
     def performance(self) -> pt.performance.Performance:
         """The performance of the notes that were heard."""
         return performance_from_notes(self.notes)
+
+
+def on_original_pages(alignment: Alignment) -> Alignment:
+    """Move the places of a result that was found on deskewed pages to the original pages."""
+    skews = alignment.pages.skews
+    frames = alignment.frames.copy()
+    frames["x"], frames["y"] = places_to_original(skews, frames["page"], frames["x"], frames["y"])
+    return replace(
+        alignment,
+        frames=frames,
+        notes=boxes_to_original(skews, alignment.notes),
+        measures=boxes_to_original(skews, alignment.measures),
+    )
 
 
 def aligned_notes(played: PlayedScore, times: NoteTimes) -> Table:

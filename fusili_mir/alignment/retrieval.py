@@ -16,6 +16,7 @@ from fusili_mir.arrays import Bool, Float32, Int64
 from fusili_mir.decoding.course import reading_course
 from fusili_mir.decoding.similarity import CourseSimilarity
 from fusili_mir.errors import InputError
+from fusili_mir.pages.original_pixels import places_to_deskewed, places_to_original
 from fusili_mir.pages.pages import Pages
 
 __all__ = ["Moment", "Spot", "point_at_spot", "point_at_time"]
@@ -30,7 +31,7 @@ class Spot:
     page : int
         Index of the page, from 0.
     x, y : float
-        Position in pixels of the page.
+        Position in pixels of the original page.
     measure : str, optional
         Number of the measure there as printed, if known.
     similarity : float
@@ -83,9 +84,9 @@ def point_at_time(alignment: Alignment, seconds: float, n_spots: int = 5) -> lis
     similarity = _columns(alignment).block(slice(frame, frame + 1), slice(0, len(alignment.axis)))[0]
     page, x, y = (float(value) for value in alignment.position_maps.seconds_to_position(seconds))
     system = int(alignment.frames["system"][frame])
-    on_path = Spot(
-        int(page), x, y, _measure_at(alignment, system, x), float(alignment.path.similarity[frame])
-    )
+    deskewed_x, _ = places_to_deskewed(alignment.pages.skews, page, x, y)
+    measure = _measure_at(alignment, system, float(deskewed_x))
+    on_path = Spot(int(page), x, y, measure, float(alignment.path.similarity[frame]))
     taken = np.zeros(len(similarity), dtype=bool)
     for column in _columns_of_stop(alignment, frame):
         taken |= _run_around(similarity, int(column))
@@ -106,7 +107,7 @@ def point_at_spot(alignment: Alignment, page: int, x: float, y: float, n_moments
     page : int
         Index of the page, from 0.
     x, y : float
-        Position on the page, in pixels.
+        Position in pixels of the original page.
     n_moments : int
         Largest number of answers.
 
@@ -117,7 +118,7 @@ def point_at_spot(alignment: Alignment, page: int, x: float, y: float, n_moments
         If the path does not reach the page, only the latter.
     """
     _check_spot(alignment.pages, page, x, y)
-    column = int(alignment.axis.index(page, x, y))
+    column = int(alignment.axis.index(page, *places_to_deskewed(alignment.pages.skews, page, x, y)))
     if column < 0:
         raise InputError(f"page {page + 1} has no music on it; point at another one")
     frames = slice(0, len(alignment.grid))
@@ -191,12 +192,13 @@ def _run_around(values: Float32, place: int) -> Bool:
 
 def _spot(alignment: Alignment, column: int, similarity: float) -> Spot:
     page, x, y = alignment.axis.centre(column)
-    system = int(alignment.axis.columns["system"][column])
-    return Spot(int(page), float(x), float(y), _measure_at(alignment, system, float(x)), similarity)
+    measure = _measure_at(alignment, int(alignment.axis.columns["system"][column]), float(x))
+    x, y = places_to_original(alignment.pages.skews, page, x, y)
+    return Spot(int(page), float(x), float(y), measure, similarity)
 
 
 def _measure_at(alignment: Alignment, system: int, x: float) -> str | None:
-    """Return the number of the measure at x in a system."""
+    """Return the number of the measure at x of the deskewed page, in a system."""
     measures = alignment.pages.measures
     here = (measures["system"] == system) & (measures["x0"] <= x) & (x < measures["x1"])
     return str(measures["number"][here][0]) if here.any() else None

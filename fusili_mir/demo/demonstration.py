@@ -154,11 +154,8 @@ def errors_of_places(alignment: Alignment, truth: Table) -> OnsetErrors:
     OnsetErrors
         One error per row of the truth.
     """
-    x, y = truth["x"].copy(), truth["y"].copy()
-    for page, skew in enumerate(alignment.pages.skews):
-        here = truth["page"] == page
-        x[here], y[here] = skew.to_deskewed(x[here], y[here])
-    return _errors(alignment.position_maps.position_to_seconds(truth["page"], x, y), truth)
+    found_sec = alignment.position_maps.position_to_seconds(truth["page"], truth["x"], truth["y"])
+    return _errors(found_sec, truth)
 
 
 def _holds_demo(out: Path) -> bool:

@@ -6,6 +6,8 @@ import pytest
 from fusili_mir.alignment.frame_places import FRAME_DTYPE
 from fusili_mir.alignment.position_maps import PlaceMoments, get_position_maps
 from fusili_mir.errors import InputError
+from fusili_mir.pages.original_pixels import places_to_original
+from fusili_mir.pages.skew import Skew
 
 
 def frames_at(*places: tuple[int, int, float, float]) -> np.ndarray:
@@ -127,3 +129,42 @@ def test_moments_do_not_change_the_places_of_seconds() -> None:
         with_moments.seconds_to_position(seconds), plain.seconds_to_position(seconds), strict=True
     ):
         assert found.tolist() == expected.tolist()
+
+
+TILTED = (Skew(1.3, 400, 300), Skew(-1.0, 400, 300))
+
+
+def tilted(frames: np.ndarray) -> np.ndarray:
+    turned = frames.copy()
+    turned["x"], turned["y"] = places_to_original(TILTED, frames["page"], frames["x"], frames["y"])
+    return turned
+
+
+def test_on_tilted_pages_both_maps_are_in_pixels_of_the_original_page() -> None:
+    upright = get_position_maps(TWO_SYSTEMS)
+    maps = get_position_maps(tilted(TWO_SYSTEMS), skews=TILTED)
+    seconds = np.linspace(0, 5, 40)
+    page, x, y = upright.seconds_to_position(seconds)
+    turned_x, turned_y = places_to_original(TILTED, page, x, y)
+    found = maps.seconds_to_position(seconds)
+    assert found[0].tolist() == page.tolist()
+    assert found[1] == pytest.approx(turned_x, abs=1e-3)
+    assert found[2] == pytest.approx(turned_y, abs=1e-3)
+    above = places_to_original(TILTED, page, x, y - 30)  # a head above the middle of its system
+    assert maps.position_to_seconds(page, *above) == pytest.approx(
+        upright.position_to_seconds(page, x, y - 30), abs=1e-4
+    )
+
+
+def test_moments_are_found_on_tilted_pages() -> None:
+    moments = moments_at((0, 90, 110, 0.2), (0, 190, 210, 1.3), (1, 90, 120, 2.1))
+    maps = get_position_maps(tilted(TWO_SYSTEMS), moments, TILTED)
+    x, y = places_to_original(TILTED, 0, [92, 208, 118], [20, 80, 250])
+    assert maps.position_to_seconds(0, x, y) == pytest.approx([0.2, 1.3, 2.1])
+
+
+def test_without_skews_a_tilted_system_is_still_the_nearest_along_its_whole_length() -> None:
+    # A system that falls by 200 px from left to right, above one that falls as much.
+    steep = frames_at((0, 0, 0, 0), (0, 0, 1000, 200), (0, 1, 0, 150), (0, 1, 1000, 350))
+    maps = get_position_maps(steep)
+    assert maps.position_to_seconds(0, [900, 900], [190, 320]) == pytest.approx([1.4, 3.4])

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from example_bundles import write_pitch_bundle
 from example_performances import FRAME_SEC, perform, record, tune
+from PIL import Image
 
 from fusili_mir.alignment.aligning import Alignment, align_recording
 from fusili_mir.alignment.played import play_pages
@@ -14,7 +15,8 @@ from fusili_mir.alignment.retrieval import point_at_spot, point_at_time
 from fusili_mir.arrays import GreyImage
 from fusili_mir.errors import InputError
 from fusili_mir.model.encoder import Encoder
-from fusili_mir.pages.pages import PageImages, render_pages
+from fusili_mir.pages.pages import PageImages, load_pages, render_pages
+from fusili_mir.pages.skew import Skew
 
 PITCHES = ("C4", "E4", "G4", "C5", "A4", "E4", "D5", "B4")  # E4 comes in the first and in the third measure
 
@@ -132,3 +134,58 @@ def test_a_page_without_music_is_refused(alignment: Alignment) -> None:
     )
     with pytest.raises(InputError, match="page 2 has no music on it"):
         point_at_spot(with_title, 1, 10.0, 10.0)
+
+
+TILT_DEG = 1.3
+LONG_TUNE = PITCHES * 12
+
+
+@pytest.fixture(scope="module")
+def upright_and_tilted(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[Alignment, np.ndarray]]:
+    """A page as it is and turned, aligned from its image; with (x, y, onset_sec) of all heads."""
+    folder: Path = tmp_path_factory.mktemp("tilted")
+    (folder / "tune.musicxml").write_text(tune(LONG_TUNE))
+    pages = render_pages(folder / "tune.musicxml")
+    performed = perform(play_pages(pages))
+    encoder = Encoder(write_pitch_bundle(folder / "bundle"))
+    image = Image.fromarray(pages.images[0])
+    heads = [(pages.notes[f"{axis}0"] + pages.notes[f"{axis}1"]) / 2 for axis in "xy"]
+    found = []
+    for degrees in (0.0, TILT_DEG):
+        file = folder / f"{degrees}.png"
+        image.rotate(degrees, Image.Resampling.BICUBIC, fillcolor=255).save(file)
+        turned = Skew(degrees, *image.size).to_original(*heads)
+        truth = np.stack((*turned, performed["onset_sec"]), axis=1)
+        found.append((align_recording(load_pages(file), record(performed), encoder), truth))
+    return found
+
+
+def errors_sec(alignment: Alignment, truth: np.ndarray) -> np.ndarray:
+    found = [point_at_spot(alignment, 0, x, y, n_moments=1)[0].seconds for x, y, _ in truth]
+    return np.abs(np.array(found) - truth[:, 2])
+
+
+def test_on_a_tilted_page_spots_are_asked_for_in_its_own_pixels(upright_and_tilted) -> None:
+    (_, truth), (tilted, turned_truth) = upright_and_tilted
+    assert len(tilted.pages.systems) > 3
+    assert tilted.pages.skews[0].angle_deg == pytest.approx(TILT_DEG, abs=0.05)
+    assert np.abs(turned_truth - truth)[:, :2].max() > 15  # farther than a note head is wide
+    right = [float(np.mean(errors_sec(*each) < 0.1)) for each in upright_and_tilted]
+    assert right[0] > 0.95
+    assert right[1] >= right[0] - 1 / len(LONG_TUNE)
+
+
+def test_on_a_tilted_page_seconds_are_answered_in_its_own_pixels(upright_and_tilted) -> None:
+    for alignment, truth in upright_and_tilted:
+        for x, y, second in truth[::3]:
+            spot = point_at_time(alignment, second + 0.02, n_spots=1)[0]
+            assert abs(spot.x - x) < 15
+            system_px = 60  # heads lie around the middle of their system
+            assert abs(spot.y - y) < system_px
+
+
+def test_frames_follow_the_tilt_of_their_system(upright_and_tilted) -> None:
+    _, (tilted, _) = upright_and_tilted
+    first = tilted.frames[tilted.frames["system"] == 0]
+    slope = np.polyfit(first["x"], first["y"], 1)[0]
+    assert slope == pytest.approx(-np.tan(np.deg2rad(TILT_DEG)), abs=0.001)  # lines rise to the right

@@ -21,6 +21,7 @@ from fusili_mir.errors import InputError
 from fusili_mir.geometry import FrameGrid
 from fusili_mir.model.encoded import EncodedAudio, EncodedScore
 from fusili_mir.model.encoder import Encoder
+from fusili_mir.pages.original_pixels import places_to_original
 from fusili_mir.pages.score_axis import COLUMN_DTYPE, ScoreAxis
 from fusili_training.evaluation.bootstrap import Interval, bootstrap, ratio_interval, weighted_median
 from fusili_training.evaluation.pair_encoder import EncodedPair
@@ -135,8 +136,9 @@ def _found_errors(piece: WholePiece, score: EncodedScore, audio: EncodedAudio, s
             return np.full(len(piece.heads), np.inf)
     heads = piece.heads
     if alignment.played is None:
-        maps = alignment.position_maps
-        return _errors(maps.position_to_seconds(heads["page"], heads["x"], heads["y"]), heads["onset_sec"])
+        x, y = places_to_original(piece.pages.skews, heads["page"], heads["x"], heads["y"])
+        found_sec = alignment.position_maps.position_to_seconds(heads["page"], x, y)
+        return _errors(found_sec, heads["onset_sec"])
     return _errors(_note_seconds(alignment, heads["id"]), heads["onset_sec"])
 
 

@@ -28,7 +28,7 @@ from fusili_training.evaluation.msmd import MsmdTree
 __all__ = ["HEAD_ONSET_DTYPE", "MsmdPieces", "PieceSource", "ScoredPieces", "WholePiece", "is_score_table"]
 
 HEAD_ONSET_DTYPE = np.dtype([("id", "U256"), ("page", "i8"), ("x", "f8"), ("y", "f8"), ("onset_sec", "f8")])
-"""A note head: its middle in pixels of its page, and the onset of its note."""
+"""A note head: its middle in pixels of its (deskewed) page, and the onset of its note."""
 
 Knowledge = Literal["images", "score"]
 _COLUMNS = ("score_filename", "audio_filename", "match_filename")
