@@ -128,7 +128,7 @@ def test_a_dry_run_prints_what_a_run_would_take_and_writes_nothing(
         (["weights.checkpoint=nowhere.pt"], "weights.checkpoint is nowhere.pt, and there is no such file"),
         (["data.folder="], "the recipe names no data; add --data FOLDER"),
         (["data.folder=nowhere"], "expected a folder written by fusili-mir render"),
-        (["data.batch_size=64"], "12 pairs are fewer than one batch of 64"),
+        (["data.batch_size=64"], "12 pairs do not fill one batch of 64"),
         (["data.mutations=negative"], "the shards have no mutants"),
         (
             ["model.backbone_options.sample_rate_hz=32000"],

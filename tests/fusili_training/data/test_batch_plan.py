@@ -36,7 +36,7 @@ def test_no_pair_is_planned_twice_and_all_batches_are_full(
     options = BatchOptions(batch_size, pieces, mutations)  # type: ignore[arg-type]
     n_used = n_pieces * n_segments if mutations == "none" else 2 * max(1, n_pieces * n_segments // 2)
     if n_used < batch_size:
-        with pytest.raises(InputError, match="fewer than one batch"):
+        with pytest.raises(InputError, match="do not fill one batch"):
             plan_batches(entries, options, epoch)
         return
     batches = plan_batches(entries, options, epoch)

@@ -80,5 +80,5 @@ def test_bad_tables_are_refused_in_one_line(tmp_path: Path, rows: list[str], mes
 
 
 def test_a_corpus_that_is_not_there_is_said_so(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="not there"):
+    with pytest.raises(InputError, match="does not exist"):
         list_corpus(tmp_path / "none")

@@ -151,7 +151,7 @@ def test_a_folder_with_other_files_or_a_file_in_its_place_is_left_alone(
     (tmp_path / "thesis.txt").write_text("mine")
     with pytest.raises(OutputError, match="other files"):
         render_corpus(list_corpus(corpus), tmp_path, small_recipe, jobs=1)
-    with pytest.raises(OutputError, match="a file stands there"):
+    with pytest.raises(OutputError, match="is a file; expected a folder"):
         render_corpus(list_corpus(corpus), tmp_path / "thesis.txt", small_recipe, jobs=1)
     assert [file.name for file in tmp_path.iterdir()] == ["thesis.txt"]
 

@@ -1,1 +1,1 @@
-"""Data: shards -> pairs, varied and put together as batches."""
+"""Data: shards -> pairs, augmented and collated into batches."""

@@ -1,4 +1,4 @@
-"""A batch of pairs, as the model takes it."""
+"""Collating pairs into a batch for the model."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from fusili_training.truth import TruthArray
 
 __all__ = ["Batch", "collate"]
 
-_WIDTH_UNIT_PX = 32  # few different shapes, and any patch width divides it
+_WIDTH_UNIT_PX = 32  # a multiple of all patch widths; keeps the number of different shapes low
 
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """Some pairs.
+    """A batch of B pairs.
 
     Attributes
     ----------
     images : Tensor [shape=(B, S, H, W)]
-        0 is ink, 1 is paper; S strips of one image, 1 for squares. Padded with paper, on the right and below.
+        0 is ink, 1 is paper; S strips per image, 1 for squares. Padded with paper on the right and below.
     waveforms : Tensor [shape=(B, n_samples)]
         Padded with zeros at the end.
     is_original : Tensor of bool [shape=(B,)]
@@ -40,14 +40,14 @@ class Batch:
 
 
 def collate(pairs: Sequence[Pair], n_samples: int | None = None) -> Batch:
-    """Put pairs together.
+    """Collate pairs into a batch.
 
     Parameters
     ----------
     pairs : sequence of Pair
-        All with strips of the same height and one sample rate.
+        Pairs with the same strip height and sample rate.
     n_samples : int, optional
-        Length of the waveforms, longer ones are cut; by default that of the longest.
+        Length of the waveforms, to which longer ones are cropped; by default that of the longest.
 
     Returns
     -------

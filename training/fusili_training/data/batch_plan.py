@@ -1,9 +1,9 @@
-"""Which pairs make a batch: the strategies of the paper.
+"""Choosing the pairs of each batch: the strategies of the paper.
 
-Pairs come from anywhere, from as few pieces as will fill a batch, or from about four pieces whose pairs are of
-similar length. With mutations, a batch has originals and their mutants side by side; half of the originals are
-left out, so that the number of pairs is the same with and without mutants. The plan of an epoch depends on the
-seed and the number of the epoch only.
+The pairs of a batch come from random pieces, from as few pieces as possible, or from about four pieces with pairs
+of similar size. With mutations, a batch holds originals and their mutants; half of the originals are left out, so
+an epoch has the same number of pairs with and without mutants. The plan of an epoch depends on the seed and the
+number of the epoch only.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from fusili_training.random_streams import random_stream
 __all__ = ["BatchOptions", "plan_batches"]
 
 _FEW = 4  # pieces in a batch
-_PX_A_SEC = 100.0  # a width that costs about as much as a second
+_PX_PER_SEC = 100.0  # a width that takes about as much computation as a second of sound
 _BLUR = 0.05
 
 Pieces = Literal["random", "same", "few"]
@@ -31,17 +31,17 @@ Mutations = Literal["none", "negative", "positive"]
 
 @dataclass(frozen=True)
 class BatchOptions:
-    """How batches are made.
+    """How batches are composed.
 
     Attributes
     ----------
     batch_size : int
-        Pairs in a batch, all ranks together.
+        Pairs per batch, over all ranks.
     pieces : "random", "same" or "few"
-        Where the pairs of a batch come from: anywhere, as few pieces as will fill it, or about four pieces.
+        Which pieces the pairs of a batch come from: random ones, as few as possible, or about four.
     mutations : "none", "negative" or "positive"
-        With mutants beside their originals or without. To the plan, negative and positive are the same: what
-        mutants are used for is up to the loss, which `Batch.is_original` tells them.
+        Whether a batch holds the mutants of its originals. Negative and positive give the same plan; the loss
+        treats the mutants differently, by `Batch.is_original`.
     seed : int
     """
 
@@ -72,8 +72,7 @@ def plan_batches(entries: Sequence[PairEntry], options: BatchOptions, epoch: int
     Returns
     -------
     list of list of int
-        For each batch the places of its pairs in `entries`; no pair is in two batches. A rest that fills no
-        batch is left out.
+        Indices into `entries` for each batch. No pair is in two batches; an incomplete last batch is left out.
     """
     units = _units(entries, options)
     rng = random_stream(options.seed, "epoch", epoch)
@@ -95,8 +94,8 @@ def plan_batches(entries: Sequence[PairEntry], options: BatchOptions, epoch: int
     n_batches = len(places) // options.batch_size
     if n_batches == 0:
         raise InputError(
-            f"{len(places)} pairs are fewer than one batch of {options.batch_size}; render more, or choose "
-            "smaller batches"
+            f"{len(places)} pairs do not fill one batch of {options.batch_size}; render more pairs, or choose a "
+            "smaller data.batch_size"
         )
     batches = [places[b * options.batch_size : (b + 1) * options.batch_size] for b in range(n_batches)]
     return [batches[b] for b in rng.permutation(n_batches)] if options.pieces == "few" else batches
@@ -108,14 +107,14 @@ def _sort_by_extent(
     entries: Sequence[PairEntry],
     rng: np.random.Generator,
 ) -> list[list[int]]:
-    """Return the units of all pieces, `n_together` of a piece side by side, short ones first.
+    """Return the units of all pieces in order of size, with `n_together` units of a piece next to each other.
 
-    Extents are blurred, so that other units meet in each epoch.
+    The sizes are perturbed, so that different units share a batch in each epoch.
     """
 
     def blurred_extent(units: list[list[int]]) -> float:
         extents = [
-            entry.width_px / _PX_A_SEC + entry.duration_sec for entry in (entries[u[0]] for u in units)
+            entry.width_px / _PX_PER_SEC + entry.duration_sec for entry in (entries[u[0]] for u in units)
         ]
         return max(extents) * float(rng.lognormal(sigma=_BLUR))
 
@@ -127,7 +126,7 @@ def _sort_by_extent(
 
 
 def _units(entries: Sequence[PairEntry], options: BatchOptions) -> list[list[int]]:
-    """Return what goes into one batch together: an original alone, or with its mutant."""
+    """Return the units that always share a batch: an original alone, or with its mutant."""
     originals = [place for place, entry in enumerate(entries) if entry.mutant_of is None]
     if options.mutations == "none":
         return [[place] for place in originals]

@@ -1,7 +1,7 @@
-"""A sheet of pairs for people to look at: the image with its note boxes, the spectrogram with its onsets.
+"""A contact sheet of pairs: each image with its note boxes, and its spectrogram with the onsets.
 
-A head and its onset have the same colour, which goes from blue to red with the time in the clip: wherever boxes
-and lines run through the colours together, image, sound and truth agree.
+A head and its onset have the same colour, which goes from blue to red in the course of the clip: if the boxes and
+the lines go through the colours together, then image, sound and truth agree.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ def save_contact_sheet(
     Parameters
     ----------
     folder : str or Path
-        As `render_corpus` wrote it.
+        Folder written by `render_corpus`.
     out : str or Path
-        The PNG.
+        The PNG file.
     split : str
     n_pairs, columns : int
-        How many are drawn, and how many stand side by side.
+        Number of pairs, and number of columns.
     seed : int
-        Decides which.
+        Seed for the choice of the pairs.
     """
     shards = ShardFolder(folder, split)
     rng = random_stream(seed, "contact sheet")
@@ -104,7 +104,7 @@ def _draw_sound(pair: Pair, duration_sec: float) -> Image.Image:
 
 
 def _spectrum(waveform: Float32, sample_rate_hz: int) -> npt.NDArray[np.uint8]:
-    """Return a picture of the sound on a logarithmic frequency axis, low notes below [shape=(128, frames)]."""
+    """Return a spectrogram with a logarithmic frequency axis, low notes at the bottom [shape=(128, frames)]."""
     window = 2048 * sample_rate_hz // 16_000
     frequencies, _, spectrum = signal.stft(waveform, sample_rate_hz, nperseg=window, noverlap=window * 7 // 8)
     level_db = 20 * np.log10(np.abs(spectrum) + 1e-9)
@@ -116,7 +116,7 @@ def _spectrum(waveform: Float32, sample_rate_hz: int) -> npt.NDArray[np.uint8]:
 
 
 def _row_of(frequency_hz: float) -> float:
-    """Return where a frequency lies in the picture, 0 (top) to 1 (bottom)."""
+    """Return the height of a frequency in the spectrogram, from 0 (top) to 1 (bottom)."""
     return float(np.log(_HIGHEST_HZ / frequency_hz) / np.log(_HIGHEST_HZ / _LOWEST_HZ))
 
 

@@ -1,4 +1,4 @@
-"""Batches for one rank, read ahead by worker processes, to be continued from where a checkpoint was taken."""
+"""The batches of one rank, prefetched by worker processes; iteration can be resumed from a saved state."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["PairLoader"]
 
 
 class _PairDataset(Dataset[Pair]):
-    """Pairs by their place in the folder, varied anew in each epoch."""
+    """Pairs by their index in the folder, augmented differently in each epoch."""
 
     def __init__(self, folder: ShardFolder, augmentation: Augmentation | None, seed: int, epoch: int) -> None:
         self._folder, self._augmentation, self._seed, self._epoch = folder, augmentation, seed, epoch
@@ -35,19 +35,19 @@ class PairLoader:
     """The batches of one rank.
 
     Order and content of the batches depend on the folder, the options and the number of the epoch only, not on
-    the number of workers; ranks share each batch out among them. Iterating gives the rest of the current epoch,
-    then the next one; `state_dict` says how far it is.
+    the number of workers. Each batch is divided among the ranks. An iterator yields the rest of the current
+    epoch, and the next iterator the epoch after it; `state_dict` returns the position.
 
     Parameters
     ----------
     folder : ShardFolder
     options : BatchOptions
-        Its batch size is that of all ranks together.
+        How batches are composed; the batch size is that of all ranks together.
     augmentation : Augmentation, optional
-        How pairs are varied; by default not at all.
+        How pairs are augmented; by default they are not.
     rank, world_size : int
     workers : int
-        Processes that read ahead; 0 reads in this one.
+        Number of processes that prefetch; 0: read in this process.
     """
 
     def __init__(
@@ -71,11 +71,11 @@ class PairLoader:
         self._epoch = self._n_consumed = 0
 
     def __len__(self) -> int:
-        """Return the number of batches in an epoch, the same on every rank."""
+        """Return the number of batches per epoch, the same on every rank."""
         return self._n_batches
 
     def epoch(self, number: int, skip: int = 0) -> Iterator[Batch]:
-        """Yield the batches of an epoch but for the first `skip`."""
+        """Yield the batches of an epoch, without the first `skip`."""
         share = self._options.batch_size // self._world_size
         own = slice(self._rank * share, (self._rank + 1) * share)
         batches = [batch[own] for batch in plan_batches(self._folder.entries, self._options, number)[skip:]]
@@ -88,27 +88,27 @@ class PairLoader:
         yield from loader
 
     def __iter__(self) -> Iterator[Batch]:
-        """Yield what is left of the current epoch, and move on to the next one."""
+        """Yield the rest of the current epoch, then advance to the next epoch."""
         for batch in self.epoch(self._epoch, self._n_consumed):
             self._n_consumed += 1
             yield batch
         self._epoch, self._n_consumed = self._epoch + 1, 0
 
     def state_dict(self) -> dict[str, Any]:
-        """Return how far iterating has come."""
+        """Return the position of the iteration."""
         return {"seed": self._options.seed, "epoch": self._epoch, "batches": self._n_consumed}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Go on from a state; iterating then gives the batches that would have come."""
+        """Resume from a state: iteration continues with the next batch."""
         if state["seed"] != self._options.seed:
             raise InputError(
-                f"the state was saved with seed {state['seed']}, this loader has {self._options.seed}; "
-                "its batches would be others"
+                f"the state was saved with seed {state['seed']}; expected {self._options.seed}, the seed of this "
+                "loader: its batches would differ"
             )
         self._epoch, self._n_consumed = int(state["epoch"]), int(state["batches"])
 
     def _n_samples(self) -> int | None:
-        """Return the length of all waveforms; strips have none of their own."""
+        """Return the fixed length of the waveforms of squares; None for strips, whose length varies."""
         if self._folder.segment["shape"] != "square":
             return None
         return round(float(self._folder.segment["max_duration_sec"]) * self._folder.sample_rate_hz)

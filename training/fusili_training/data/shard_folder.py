@@ -1,7 +1,7 @@
-"""A folder of shards, on this machine or anywhere that fsspec reaches: which pairs it has, and each of them.
+"""Reading the pairs of a folder of shards, local or at any URL that fsspec supports.
 
-The JSON file beside a shard says where a pair begins and how long it is, so one read fetches it. For remote
-shards put ``simplecache::`` before the url, and fsspec keeps a copy of each shard.
+The JSON file of a shard says where each pair begins and how long it is, so a pair takes one read. For remote
+shards, put ``simplecache::`` before the URL: fsspec then keeps a local copy of each shard.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ _FORMER_SHAPES = {"strip": "staff_strips"}  # what older folders say, and the na
 
 @dataclass(frozen=True)
 class PairEntry:
-    """Where a pair lies, and how much there is to see and to hear.
+    """The place of a pair, the width of its image and the duration of its clip.
 
-    `offset` and `size` are in bytes of its shard, `mutant_of` is the key of its original.
+    `offset` and `size` are bytes of the shard; `mutant_of` is the key of the original.
     """
 
     key: str
@@ -45,17 +45,17 @@ class PairEntry:
 
     @property
     def piece(self) -> str:
-        """The id of its piece."""
+        """Id of the piece."""
         return self.key.split(".")[0]
 
     @property
     def layout(self) -> str:
-        """What of the piece it shows."""
+        """Layout of the piece."""
         return self.key.split(".")[1]
 
     @property
     def rendering(self) -> str:
-        """Piece and layout: what was engraved and played in one go."""
+        """Piece and layout, which were engraved and performed together."""
         return ".".join(self.key.split(".")[:2])
 
 
@@ -68,7 +68,7 @@ class Pair:
     key : str
     mutant_of : str or None
     image : np.ndarray [shape=(S * strip_height_px, width)], uint8
-        0 is ink, 255 is paper; S strips under each other.
+        0 is ink, 255 is paper; S strips, one below the other.
     waveform : np.ndarray [shape=(samples,)], float32
     truth : np.ndarray of `TRUTH_DTYPE`
     strip_height_px, sample_rate_hz : int
@@ -89,12 +89,12 @@ class ShardFolder:
     Parameters
     ----------
     url : str or Path
-        The folder that `fusili_training.rendering.render.render_corpus` wrote, local or any url of fsspec.
+        Folder written by `fusili_training.rendering.render.render_corpus`: a local path, or a URL for fsspec.
     split : str
     layout : str
-        Only pairs that show this layout; "": all.
+        Only pairs of this layout; "": all.
     max_duration_sec : float
-        Only pairs that last no longer; 0: all.
+        Only pairs up to this duration; 0: all.
     """
 
     def __init__(
@@ -128,10 +128,9 @@ class ShardFolder:
             if layout in ("", entry.layout) and not 0 < max_duration_sec < entry.duration_sec
         ]
         if not self.entries:
-            raise InputError(
-                f"{self.url}: none of the pairs for {split!r} is of the layout {layout or 'asked for'!r}"
-                + (f" and at most {max_duration_sec:g} s long" if max_duration_sec else "")
-            )
+            wanted = [f"of the layout {layout!r}"] if layout else []
+            wanted += [f"at most {max_duration_sec:g} s long"] if max_duration_sec else []
+            raise InputError(f"{self.url}: none of the pairs for {split!r} is {' and '.join(wanted)}")
 
     @property
     def segment(self) -> dict[str, Any]:
@@ -141,7 +140,7 @@ class ShardFolder:
 
     @property
     def sample_rate_hz(self) -> int:
-        """Of all clips."""
+        """Sample rate of all clips."""
         return int(self.manifest["recipe"]["audio"]["sample_rate_hz"])
 
     def read(self, entry: PairEntry) -> Pair:
@@ -161,7 +160,7 @@ class ShardFolder:
             waveform, rate_hz = soundfile.read(io.BytesIO(members["flac"]), dtype="float32")
         except (OSError, KeyError, ValueError, tarfile.TarError, soundfile.LibsndfileError) as error:
             raise InputError(
-                f"{self.url}/{entry.shard}: the pair {entry.key} cannot be read ({error}); is the shard whole?"
+                f"{self.url}/{entry.shard}: the pair {entry.key} cannot be read ({error}); is the shard complete?"
             ) from error
         return Pair(
             key=entry.key,

@@ -7,8 +7,7 @@ Rules
 -----
 - The heads of a tied note move together; they count once in the draw.
 - A note never moves to a pitch that sounds in its part at the same time, nor to a staff position that is occupied
-at
-  the same onset.
+  at the same onset.
 - The spelling follows the key signature, and the accidentals of every changed measure are rewritten.
 - Unpitched notes, quarter tones, tablature and ties without an end stay unchanged.
 """

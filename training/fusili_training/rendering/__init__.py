@@ -1,1 +1,1 @@
-"""Rendering: a corpus of scores -> shards of training pairs with their ground truth; without torch."""
+"""Rendering: a corpus of scores -> shards of training pairs with ground truth. Needs no torch."""

@@ -1,7 +1,7 @@
-"""What a corpus consists of: a folder of scores, or a table with one row a piece.
+"""Listing a corpus: a folder of scores, or a table with one row per piece.
 
-A table is a CSV file with the columns ``id`` and ``file`` (relative to the table) and, if wanted, ``licence``,
-``split`` and ``performance`` (a match or MIDI file that says how the piece was played).
+A table is a CSV file with the columns ``id`` and ``file`` (relative to the table) and, optionally, ``licence``,
+``split`` and ``performance`` (a match or MIDI file of how the piece was played).
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ __all__ = ["CorpusPiece", "list_corpus", "select_pieces"]
 _SCORE_SUFFIXES = {".mxl", ".musicxml", ".xml", ".mei"}
 _TABLE_NAME = "manifest.csv"
 _UNKNOWN = "unknown"
-_LONGEST_ID = 60  # a member of a tar archive has 100 characters for its name
+_LONGEST_ID = 60  # names in a tar archive have at most 100 characters
 _UNSAFE = re.compile(r"[^A-Za-z0-9_-]+")
 
 
 @dataclass(frozen=True)
 class CorpusPiece:
-    """One piece: its id (letters, digits, ``_`` and ``-``), its score, and what the corpus says of it."""
+    """One piece: its id (letters, digits, ``_`` and ``-``), its score, and what the corpus says about it."""
 
     id: str
     file: Path
@@ -45,17 +45,17 @@ def list_corpus(corpus: str | Path, split_column: str = "split") -> list[CorpusP
     Parameters
     ----------
     corpus : str or Path
-        A CSV table, a folder that holds one named ``manifest.csv``, or a folder with scores in it or below it.
+        A CSV table, a folder with a table named ``manifest.csv``, or a folder with scores, also in subfolders.
     split_column : str
-        Column that says what a piece is for; rows (or tables) without it go by their id. Rows with another
-        word than train, valid or test in it are left out.
+        Column of the split. Without the column or a value in it, the id of a piece decides. Rows with a value
+        other than train, valid or test are left out.
 
     Returns
     -------
     list of CorpusPiece
         Sorted by id; ids are unique.
     """
-    path = Path(corpus).absolute()  # the workers of a cluster may have another working directory
+    path = Path(corpus).absolute()  # workers of a cluster may have another working directory
     if path.is_dir() and (path / _TABLE_NAME).is_file():
         path = path / _TABLE_NAME
     if path.is_dir():
@@ -63,12 +63,14 @@ def list_corpus(corpus: str | Path, split_column: str = "split") -> list[CorpusP
     elif path.is_file():
         pieces = _from_table(path, split_column)
     else:
-        raise InputError(f"{path}: not there; expected a folder of scores or a CSV table of pieces")
+        raise InputError(f"{path}: does not exist; expected a folder of scores or a CSV table of pieces")
     if not pieces:
         raise InputError(f"{path}: no pieces found; expected scores ({', '.join(sorted(_SCORE_SUFFIXES))})")
     repeated = [piece_id for piece_id, n in Counter(piece.id for piece in pieces).items() if n > 1]
     if repeated:
-        raise InputError(f"{path}: {len(repeated)} ids name several pieces, the first is {repeated[0]!r}")
+        raise InputError(
+            f"{path}: {len(repeated)} ids belong to several pieces, such as {repeated[0]!r}; expected unique ids"
+        )
     return sorted(pieces, key=lambda piece: piece.id)
 
 
@@ -85,11 +87,11 @@ def select_pieces(
     ----------
     pieces : sequence of CorpusPiece
     licences, splits : collection of str
-        Those that may be used; empty for all.
+        Licences and splits to choose from; empty: all.
     pattern : str, optional
-        Shell pattern that a file must match, such as ``*/openscore_lieder/*``.
+        Shell pattern for the file, such as ``*/openscore_lieder/*``.
     limit : int, optional
-        The most pieces that are taken; which ones depends on their ids only.
+        Largest number of pieces; their ids alone decide which are taken.
 
     Returns
     -------
@@ -106,7 +108,7 @@ def select_pieces(
     if not chosen:
         known = sorted({piece.licence for piece in pieces})
         raise InputError(
-            f"none of {len(pieces)} pieces is left after choosing by licence, split and file name; "
+            f"none of the {len(pieces)} pieces matches the chosen licences, splits and files; "
             f"the corpus has the licences {', '.join(known[:8])}"
         )
     if limit is not None and limit < len(chosen):
@@ -131,7 +133,7 @@ def _from_table(table: Path, split_column: str) -> list[CorpusPiece]:
             rows = list(reader)
             columns = reader.fieldnames or []
     except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise InputError(f"{table}: not a CSV table that can be read ({error})") from error
+        raise InputError(f"{table}: cannot be read as a CSV table ({error})") from error
     missing = {"id", "file"} - set(columns)
     if missing:
         raise InputError(
@@ -157,7 +159,7 @@ def _from_table(table: Path, split_column: str) -> list[CorpusPiece]:
 
 
 def _slug(name: str) -> str:
-    """Return a name as an id; names that are changed by it get a few characters of their hash."""
+    """Return a name as an id; if characters had to change, a few characters of its hash are added."""
     slug = _UNSAFE.sub("-", name)
     if slug == name and 0 < len(name) <= _LONGEST_ID:
         return name

@@ -1,6 +1,6 @@
-"""Engraved pages as they are found later: degraded, slightly turned, their staves not quite where they are.
+"""Engraved pages as the runtime sees them: degraded, slightly rotated, their staves slightly misplaced.
 
-Boxes follow: after this, they say where things lie on the page images given here.
+The boxes follow the changes: they say where things lie on the changed pages.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ __all__ = ["PageCondition", "condition_pages"]
 
 @dataclass(frozen=True, eq=False)
 class PageCondition:
-    """Pages and what lies on them; `systems` and `staves` are where they are found, the rest where it is."""
+    """Pages and their contents; `systems` and `staves` are as if detected, `measures` and `notes` are exact."""
 
     images: Sequence[GreyImage]
     systems: Table
@@ -78,7 +78,7 @@ def condition_pages(engraving: Engraving, options: PageOptions, rng: np.random.G
 
 
 def _moved(rows: Table, degradation: Degradation, sizes: list[tuple[int, int]]) -> Table:
-    """Move boxes to where the middle of each went; the turn is far too small to change their size."""
+    """Move the centre of each box; the rotation is too small to change its size."""
     moved = rows.copy()
     for page, (width_px, height_px) in enumerate(sizes):
         here = rows["page"] == page
@@ -98,7 +98,7 @@ def _shifted(staves: Table, options: PageOptions, rng: np.random.Generator) -> T
 
 
 def _resized(rows: Table, options: PageOptions, rng: np.random.Generator) -> Table:
-    """Change the distance of the staff lines that is found, which is what segments are scaled by."""
+    """Change the detected distance of the staff lines, by which segments are scaled."""
     resized = rows.copy()
     resized["space_px"] *= 1 + options.staff_scale * rng.uniform(-1.0, 1.0, size=len(rows))
     return resized

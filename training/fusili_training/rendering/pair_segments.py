@@ -1,4 +1,4 @@
-"""From one score to its training pairs: segment images, their sound, and the truth about both."""
+"""Rendering one score into training pairs: segment images, their sound, and the truth about both."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ _PNG_LEVEL = 6
 
 @dataclass(frozen=True)
 class Sample:
-    """One pair as it is stored: `members` are file endings and bytes, in order.
+    """One pair as it is stored; `members` maps file suffixes to bytes, in order.
 
-    Width and duration are for the index, by which pairs of similar extent get into the same batch.
+    Width and duration are for the index, which helps to batch pairs of similar size.
     """
 
     key: str
@@ -54,12 +54,12 @@ class Sample:
 
 
 class _DroppedError(Exception):
-    """A segment is left out; says why."""
+    """The reason why a segment is left out."""
 
 
 @dataclass
 class PieceReport:
-    """What became of a piece; filled while its samples are made."""
+    """The outcome of rendering a piece, filled while its samples are made."""
 
     id: str
     licence: str
@@ -75,19 +75,20 @@ class PieceReport:
 
 
 def render_piece(piece: CorpusPiece, recipe: RenderRecipe, report: PieceReport) -> Iterator[Sample]:
-    """Make the pairs of a piece.
+    """Render the pairs of a piece.
 
     Parameters
     ----------
     piece : CorpusPiece
     recipe : RenderRecipe
     report : PieceReport
-        Counts what is made and what is left out.
+        Counts the segments that are rendered and those that are left out.
 
     Yields
     ------
     Sample
-        In the order of the score, each mutant after its original. They depend on piece and recipe only.
+        The pairs in the order of the score, each mutant after its original. They depend on the piece and the
+        recipe only.
     """
     score_file = read_score_file(piece.file)
     score = read_sounding_score(score_file)
@@ -107,7 +108,7 @@ def render_piece(piece: CorpusPiece, recipe: RenderRecipe, report: PieceReport) 
 
 
 class _LayoutRenderer:
-    """Makes the pairs of one layout of a piece."""
+    """Renders the pairs of one layout of a piece."""
 
     def __init__(
         self,
@@ -181,7 +182,7 @@ class _LayoutRenderer:
     def _mutant(
         self, pages: PageCondition, options: EngravingOptions
     ) -> tuple[PageCondition, Rendition] | None:
-        """Engrave and play a mutant of the piece, line by line as the original and at the same time."""
+        """Engrave and perform a mutant of the piece, with the lines and the timing of the original."""
         if self._score_file.kind != "musicxml":
             return None
         mutation = self._recipe.mutation
@@ -204,7 +205,7 @@ class _LayoutRenderer:
     def _sample(
         self, key: str, mutant_of: str | None, span: Span, pages: PageCondition, rendition: Rendition
     ) -> Sample:
-        """Return the pair of a span, unless there is a reason to leave it out."""
+        """Return the pair of a span, or raise `_DroppedError` if it is left out."""
         options, audio = self._recipe.segment, self._recipe.audio
         segment = segment_of(span, pages.systems, pages.staves, pages.measures, options)
         if segment is None:
@@ -251,7 +252,7 @@ class _LayoutRenderer:
 def _truth(
     span: Span, segment: Segment, clip: ClipTimes, boxes: Table, rendition: Rendition, by_staff: bool
 ) -> TruthArray:
-    """Return the heads that a segment shows and that sound."""
+    """Return the heads that are visible in a segment and heard in its clip."""
     row_of_head = rendition.score.row_of_head
     in_span = boxes[(boxes["measure"] >= span.first) & (boxes["measure"] <= span.last)]
     known = in_span[[str(head) in row_of_head for head in in_span["notated_id"]]]
@@ -271,9 +272,9 @@ def _truth(
 
 
 def _map_boxes(segment: Segment, boxes: Table, truth: TruthArray, by_staff: bool) -> Bool:
-    """Write the boxes of heads in pixels of the segment, and return which ones it shows.
+    """Write the boxes of the heads in pixels of the segment, and return which heads are visible.
 
-    In staff strips a head belongs to the strip of its staff, which need not be the nearest one.
+    In staff strips, a head belongs to the strip of its staff, even if another staff is nearer.
     """
     shown = np.zeros(len(boxes), dtype=bool)
     for row, box in enumerate(boxes):

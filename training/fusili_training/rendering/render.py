@@ -1,8 +1,9 @@
-"""From a corpus to shards of training pairs: on all cores, on a cluster, and again where it was stopped.
+"""Rendering a corpus into shards of training pairs: on all cores or a cluster, and resumable.
 
-The unit of work is a shard: some whole pieces, decided by the corpus and the recipe alone. A shard that is there
-with its JSON file is not made again, so a run that was killed goes on where it was; the manifest is put together
-from these files at the end. The folder's ``render.json`` says what it is made from, and no other run may mix in.
+The unit of work is a shard, which holds some complete pieces; the corpus and the recipe alone decide which. A
+shard whose JSON file exists is not rendered again, so a run that was killed continues where it stopped. At the
+end, the manifest is compiled from these files. ``render.json`` records the settings of the folder; a run with
+other settings is refused.
 """
 
 from __future__ import annotations
@@ -60,21 +61,21 @@ def render_corpus(
     ----------
     pieces : sequence of CorpusPiece
     out : str or Path
-        A new folder, or one in which the same run was stopped.
+        A new folder, or the folder of the same run, interrupted.
     recipe : RenderRecipe
     jobs : int
-        Processes; -1 for one a core (or all workers of a cluster).
+        Number of processes; -1: one per core (or all workers of a cluster).
     backend : str, optional
-        Any backend of joblib: "loky", "dask", "ray", ...; by default the one that is active.
+        Any backend of joblib: "loky", "dask", "ray", ...; by default the active one.
     backend_options : mapping, optional
-        What the backend takes, such as ``scheduler_host`` for Dask.
+        Options of the backend, such as ``scheduler_host`` for Dask.
     progress : bool
-        Whether to show a bar on a terminal.
+        Whether to show a progress bar on a terminal.
 
     Returns
     -------
     dict
-        The manifest, as it is written to ``manifest.json``.
+        The content of ``manifest.json``.
     """
     with _backend(backend, backend_options or {}):
         return _render(pieces, Path(out).absolute(), recipe, jobs, progress and sys.stderr.isatty())
@@ -101,7 +102,7 @@ def _render(
 
 
 def _plan_shards(pieces: Sequence[CorpusPiece], pieces_per_shard: int) -> list[_ShardPlan]:
-    """Share the pieces of each split out, mixed by the hash of their ids."""
+    """Distribute the pieces of each split over shards, in the order of the hashes of their ids."""
     plans = []
     for split in SPLITS:
         mixed = sorted((p for p in pieces if p.split == split), key=lambda piece: stable_fraction(piece.id))
@@ -112,7 +113,7 @@ def _plan_shards(pieces: Sequence[CorpusPiece], pieces_per_shard: int) -> list[_
 
 
 def _settings(pieces: Sequence[CorpusPiece], recipe: RenderRecipe) -> dict[str, Any]:
-    """Return all that decides what comes out."""
+    """Return everything that the output depends on."""
     listing = [
         [p.id, p.licence, p.split, p.performance is not None] for p in sorted(pieces, key=lambda p: p.id)
     ]
@@ -139,19 +140,19 @@ def _version(library: str) -> str | None:
 
 
 def _claim(out: Path, settings: dict[str, Any]) -> None:
-    """Make the folder ours: new, or begun with the same settings; drafts of a run that was killed are deleted."""
+    """Claim a folder that is new or has the same settings, and delete drafts of a run that was killed."""
     try:
         out.mkdir(parents=True, exist_ok=True)
         found = out / _SETTINGS
         if not found.is_file():
             if any(out.iterdir()):
-                raise OutputError(f"{out}: the folder holds other files; choose a new one")
+                raise OutputError(f"{out}: the folder holds other files; choose a new folder")
             write_json(found, settings)
             return
         for draft in out.glob(f"{DRAFT_PREFIX}*"):
             draft.unlink(missing_ok=True)
     except FileExistsError as error:
-        raise OutputError(f"{out}: a file stands there, expected a folder or a new name") from error
+        raise OutputError(f"{out}: is a file; expected a folder, or a new name") from error
     except OSError as error:
         if isinstance(error, OutputError):
             raise
@@ -159,7 +160,7 @@ def _claim(out: Path, settings: dict[str, Any]) -> None:
     difference = _first_difference(_read_json(found), settings)
     if difference is not None:
         raise OutputError(
-            f"{out}: begun with other settings ({difference}); choose a new folder, or repeat that run"
+            f"{out}: was rendered with other settings ({difference}); choose a new folder, or use those settings"
         )
 
 
@@ -192,7 +193,7 @@ def _backend(backend: str | None, options: Mapping[str, Any]) -> AbstractContext
 
 
 def _result_order() -> str:
-    """Return the way of getting results that the active backend offers, the earliest first if it can."""
+    """Return how the active backend can return results: as they become ready, or else all at the end."""
     active, _ = joblib.parallel.get_active_backend()
     return "generator_unordered" if active.supports_return_generator else "list"
 
@@ -216,14 +217,14 @@ def _render_shard(plan: _ShardPlan, out: Path, recipe: RenderRecipe) -> _ShardPl
 def _samples(
     pieces: Iterable[CorpusPiece], recipe: RenderRecipe, reports: list[PieceReport]
 ) -> Iterator[Sample]:
-    """Yield the pairs of some pieces; a piece that cannot be rendered to its end gives none."""
+    """Yield the pairs of some pieces; a piece that fails half-way yields none."""
     for piece in pieces:
         report = PieceReport(piece.id, piece.licence)
         try:
             samples = list(render_piece(piece, recipe, report))
         except (OutputError, MissingExtraError):
             raise
-        except Exception as error:  # noqa: BLE001 - nothing that one score does may stop a corpus
+        except Exception as error:  # noqa: BLE001 - one broken score must not stop the corpus
             samples = []
             kind = "" if isinstance(error, InputError) else f"{type(error).__name__}: "
             report = PieceReport(piece.id, piece.licence, error=kind + " ".join(str(error).split()))
@@ -232,7 +233,7 @@ def _samples(
 
 
 def _manifest(settings: dict[str, Any], sidecars: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """Put the manifest together; it depends on its arguments only."""
+    """Compile the manifest."""
     reports = [(sidecar["split"], report) for sidecar in sidecars for report in sidecar["pieces"]]
     dropped: Counter[str] = Counter()
     licences: Counter[str] = Counter()
@@ -270,6 +271,6 @@ def _read_json(path: Path) -> dict[str, Any]:
         content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise InputError(
-            f"{path}: cannot be read ({error}); delete it and its shard, and render again"
+            f"{path}: cannot be read ({error}); delete this file and its shard, then render again"
         ) from error
     return content

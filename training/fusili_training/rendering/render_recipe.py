@@ -1,7 +1,7 @@
-"""How a corpus becomes training pairs: a frozen recipe, read from TOML.
+"""The recipe for rendering a corpus into training pairs, read from TOML.
 
-The defaults are the recipe of the small model: staff strips and 16 kHz audio. Ranges are (lowest, highest), drawn
-from evenly, anew for each piece.
+The defaults are those of the small model: staff strips and audio at 16 kHz. Ranges are (lowest, highest); values
+are drawn uniformly for each piece.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ Range: TypeAlias = tuple[float, float]
 
 @dataclass(frozen=True)
 class SegmentOptions:
-    """What a segment is.
+    """Shape and size of segments.
 
     Attributes
     ----------
@@ -74,7 +74,7 @@ class SegmentOptions:
 
 @dataclass(frozen=True)
 class EngravingRanges:
-    """How pages are engraved; see `fusili_mir.pages.engraving.EngravingOptions` for what the names mean."""
+    """How pages are engraved; `fusili_mir.pages.engraving.EngravingOptions` explains the names."""
 
     fonts: tuple[str, ...] = get_args(MusicFont)
     page_width_mm: Range = (150.0, 220.0)
@@ -91,23 +91,23 @@ class EngravingRanges:
         for item in fields(self):
             if item.name != "fonts":
                 low, high = getattr(self, item.name)
-                _check(0 < low <= high, item.name, (low, high), "two numbers above 0, the lower one first")
+                _check(0 < low <= high, item.name, (low, high), "two numbers above 0, the lower first")
 
 
 @dataclass(frozen=True)
 class PageOptions:
-    """What happens to pages between the engraver and the encoder.
+    """How pages are degraded, and how inexactly their staves are located.
 
     Attributes
     ----------
     degraded : float
-        Probability that a piece's pages are degraded before segments are cut.
+        Probability that the pages of a piece are degraded before segments are cut.
     strength : float
-        How much, 0 to 1, as in `fusili_training.rendering.degrade.Degradation.draw`.
+        Strength of the degradation, 0 to 1, as in `fusili_training.rendering.degrade.Degradation.draw`.
     rotation_deg : float
         Largest turn: what is left after deskewing.
     staff_shift_spaces, staff_scale : float
-        How far off a staff may be found: its place in staff spaces, its size as a share. For strips.
+        Largest error of the place of a staff, in staff spaces, and of its size, as a share; staff strips only.
     """
 
     degraded: float = 0.0
@@ -132,12 +132,13 @@ class AudioOptions:
     ----------
     sample_rate_hz : int
     lead_sec : float
-        The most that a clip begins before its first note and goes on after its last measure.
+        Longest lead of a clip before its first note and after its last measure.
     soundfonts : tuple of str
         Names as in `fusili_training.sound.soundfonts`; one is drawn for each piece. A folder of samples plays all
-        parts, whatever the programs and velocities are.
+        parts, whatever the programs and velocities.
     keyboard_programs, other_programs : tuple of int
-        General MIDI programs for parts of several staves and of one; one is drawn for each part.
+        General MIDI programs for parts with several staves and for parts with one staff; one is drawn for each
+        part.
     velocities : tuple of int
         MIDI velocities at which the keys of an instrument are recorded.
     """
@@ -158,7 +159,7 @@ class AudioOptions:
 
 @dataclass(frozen=True)
 class MutationOptions:
-    """Mutants: whether each segment gets a twin, and how much it differs; see `fusili_training.notation`."""
+    """Whether each segment gets a mutant, and how far it differs; see `fusili_training.notation.mutations`."""
 
     mutants: bool = False
     probability: float = 0.15
@@ -174,12 +175,12 @@ class RenderRecipe:
     seed : int
         The same seed gives the same bytes.
     layouts : dict
-        How likely each of `fusili_training.notation.layouts.LAYOUTS` is.
+        Weight of each layout of `fusili_training.notation.layouts.LAYOUTS`.
     layouts_per_piece : int
-        How many layouts of a piece are rendered.
+        Number of layouts that are rendered of each piece.
     pieces_per_shard : int
     expression : Expression
-        Limits of the expression that is drawn for each piece.
+        Limits for the expression, which is drawn for each piece.
     """
 
     seed: int = 0
@@ -210,7 +211,7 @@ class RenderRecipe:
         for layout, weight in self.layouts.items():
             _check_choice("layouts", layout, LAYOUTS)
             _check(weight >= 0, f"layouts.{layout}", weight, "0 or more")
-        _check(sum(self.layouts.values()) > 0, "layouts", dict(self.layouts), "a weight above 0")
+        _check(sum(self.layouts.values()) > 0, "layouts", dict(self.layouts), "at least one weight above 0")
         _check(self.layouts_per_piece >= 1, "layouts_per_piece", self.layouts_per_piece, "at least 1")
         _check(self.pieces_per_shard >= 1, "pieces_per_shard", self.pieces_per_shard, "at least 1")
         _check(self.seed >= 0, "seed", self.seed, "0 or more")

@@ -1,7 +1,7 @@
-"""The sound of a segment: a clip cut out of the performance of the whole piece.
+"""The sound of a segment: a clip of the performance of the whole piece.
 
-A clip goes from the first sound of the segment to the end of its last measure, with a lead before and after. The
-notes of the segment are heard in it, and notes from before that still sound; notes from after it are not.
+A clip lasts from the first onset of the segment to the end of its last measure, with a lead before and after. It
+contains the notes of the segment and earlier notes that still sound, but no later notes.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from fusili_training.sound.synthesis import synthesise
 __all__ = ["ClipTimes", "HeadTimes", "Rendition"]
 
 
-_LONGEST_RING_SEC = 3.0  # after its release a note is not heard for longer
+_LONGEST_RING_SEC = 3.0  # longest time for which a note is heard after its release
 
 
 @dataclass(frozen=True)
 class ClipTimes:
-    """A stretch of a performance, in its seconds."""
+    """The place of a clip, in seconds of the performance."""
 
     start_sec: float
     duration_sec: float
@@ -36,7 +36,7 @@ class ClipTimes:
 
 @dataclass(frozen=True, eq=False)
 class HeadTimes:
-    """When heads sound, in seconds of the performance, (n,) each; `struck` says where a note begins."""
+    """When heads sound, in seconds of the performance, (n,) each; `struck` is true where a note begins."""
 
     onset_sec: Float64
     offset_sec: Float64
@@ -45,16 +45,16 @@ class HeadTimes:
 
 @dataclass(frozen=True, eq=False)
 class Rendition:
-    """A score as it was played.
+    """A score with one performance of it.
 
     Attributes
     ----------
     score : SoundingScore
     performed : np.ndarray [shape=(n,), dtype=PERFORMED_DTYPE]
-        Its notes, played.
+        The notes of the score as played.
     clock : ScoreClock
     banks : mapping from part to SoundBank
-        Of the parts that are heard; the others are silent.
+        Sound banks of the parts that are heard; the other parts are silent.
     """
 
     score: SoundingScore
@@ -63,7 +63,7 @@ class Rendition:
     banks: Mapping[int, SoundBank]
 
     def clip_times(self, span: Span, lead_in_sec: float, lead_out_sec: float) -> ClipTimes:
-        """Return the stretch in which a span of measures is played."""
+        """Return the place of the clip in which a span of measures is played."""
         own = self._onsets_within(span)
         borders_sec = self.clock.seconds(self._borders(span))
         start_sec = min([float(borders_sec[0]), *self.performed["onset_sec"][own].tolist()])
@@ -79,7 +79,7 @@ class Rendition:
         return synthesise(self.performed[heard], self.banks, clip.duration_sec, clip.start_sec)
 
     def times_of(self, heads: npt.NDArray[np.void]) -> HeadTimes:
-        """Return when heads (rows of `SoundingScore.heads`) sound; those of a tie share its time."""
+        """Return when heads (rows of `SoundingScore.heads`) sound; tied heads share the time of their note."""
         played = self.performed[heads["note"]]
         dies_away = np.array([not self.banks[int(part)].sustained for part in played["part"]], dtype=bool)
         ends_sec = played["onset_sec"] + np.where(dies_away, played["sounding_sec"], played["duration_sec"])
@@ -88,7 +88,7 @@ class Rendition:
         return HeadTimes(onset_sec, np.maximum(offset_sec, onset_sec), heads["first"])
 
     def is_heard(self, heads: npt.NDArray[np.void]) -> Bool:
-        """Return which heads belong to parts that are heard."""
+        """Return which heads belong to a part that is heard."""
         return np.asarray(self._audible()[heads["note"]])
 
     def _audible(self) -> Bool:

@@ -1,6 +1,6 @@
-"""Which measures make a segment, and the segment that shows them.
+"""Dividing a score into spans of measures, and laying out the segment of each span.
 
-A span is a range of measures, so that it means the same in every engraving of a piece: a mutant's segment shows
+A span is a range of measures, so it means the same in every engraving of a piece: the segment of a mutant shows
 the measures of its original.
 """
 
@@ -40,7 +40,8 @@ def list_spans(systems: Table, measures: Table, options: SegmentOptions) -> list
     Returns
     -------
     list of Span
-        In reading order. Squares overlap; strips do not. A strip of one measure may be wider than the maximum.
+        Spans in reading order. Squares overlap, strips do not. A strip of one measure may exceed the maximum
+        width.
     """
     if options.shape == "square":
         n_measures = int(measures["measure"].max()) + 1
@@ -63,7 +64,7 @@ def segment_of(
     Returns
     -------
     Segment or None
-        None when the measures were not engraved, or when they do not lie in one system and shall make a strip.
+        None if the measures were not all engraved, or, for strips, if they do not lie in one system.
     """
     rows = measures[(measures["measure"] >= span.first) & (measures["measure"] <= span.last)]
     if len(rows) != span.last - span.first + 1:
@@ -78,14 +79,14 @@ def segment_of(
 
 
 def _system_spans(system: np.void, measures: Table, options: SegmentOptions) -> list[Span]:
-    """Cut a system into the fewest spans that are narrow enough, of about the same width."""
+    """Divide a system into as few spans as its width requires, all of similar width."""
     rows = np.sort(measures[measures["system"] == system["system"]], order="measure")
     if not len(rows):
         return []
     ends_px = (rows["x1"] - system["x0"]) * (options.space_px / float(system["space_px"]))
     cuts = _cut(ends_px, options.max_width_px)
     lowest_px = min(float(ends_px[-1]) / (len(cuts) + 1), options.max_width_px)
-    # The lowest limit that needs no more cuts makes the widths most alike.
+    # The lowest limit with the same number of cuts gives the most even widths.
     for limit_px in np.linspace(lowest_px, options.max_width_px, _N_LIMITS):
         if len(_cut(ends_px, limit_px)) == len(cuts):
             cuts = _cut(ends_px, limit_px)
@@ -96,7 +97,7 @@ def _system_spans(system: np.void, measures: Table, options: SegmentOptions) -> 
 
 
 def _cut(ends_px: Float32, limit_px: float) -> list[int]:
-    """Return before which measures a system is cut so that no stretch of several is wider than a limit."""
+    """Return the measures before which a system is cut, so that no span of several measures exceeds a limit."""
     cuts: list[int] = []
     start_px = 0.0
     for place in range(1, len(ends_px)):
@@ -107,7 +108,7 @@ def _cut(ends_px: Float32, limit_px: float) -> list[int]:
 
 
 def _x_range(span: Span, system: np.void, measures: Table) -> tuple[float, float]:
-    """Return where a span lies in its system; at either end it has what stands before and after the measures."""
+    """Return the x range of a span; at the ends of a system it includes what is outside the measures."""
     rows = measures[measures["system"] == system["system"]]
     first, last = rows[rows["measure"] == span.first][0], rows[rows["measure"] == span.last][0]
     x0 = system["x0"] if span.first == rows["measure"].min() else first["x0"]

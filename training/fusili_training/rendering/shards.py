@@ -1,10 +1,10 @@
-"""Shards: tar archives of pairs, in WebDataset's manner, that have their name only when they are complete.
+"""Shards: tar archives of pairs in WebDataset's format, which get their final name only when they are complete.
 
-The members of a pair stand next to each other: ``piece/layout/number.png``, ``.flac`` and ``.json``. This is its
-key with slashes for dots, as WebDataset ends a key at the first dot; a mutant has ``/mutant`` after its number.
-Beside a shard lies a JSON file of the same name: what is in the shard, where each pair begins, and what was left
-out. It is written last, so that a shard with one is complete. Owner, time and mode of all members are fixed: the
-same pairs give the same bytes.
+The members of a pair are adjacent: ``piece/layout/number.png``, ``.flac`` and ``.json``. Their name is the key of
+the pair with slashes in place of dots, as WebDataset ends a key at the first dot; a mutant has ``/mutant`` after
+its number. Each shard has a JSON file of the same name, its sidecar, which says what the shard contains, where
+each pair begins, and what was left out. It is written last, so a shard with a sidecar is complete. Owner, time
+and mode of all members are fixed: the same pairs give the same bytes.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from fusili_training.rendering.pair_segments import Sample
 __all__ = ["DRAFT_PREFIX", "shard_name", "sidecar_of", "write_json", "write_shard"]
 
 DRAFT_PREFIX = ".draft-"
-"""Begins the names of files that are being written."""
+"""Prefix of the names of files that are being written."""
 
 
 def shard_name(split: str, number: int) -> str:
@@ -34,7 +34,7 @@ def shard_name(split: str, number: int) -> str:
 
 
 def sidecar_of(shard: Path) -> Path:
-    """Return the JSON file that says what is in a shard."""
+    """Return the JSON file that describes a shard."""
     return shard.with_suffix(".json")
 
 
@@ -44,14 +44,14 @@ def write_shard(shard: Path, samples: Iterable[Sample]) -> dict[str, Any]:
     Parameters
     ----------
     shard : Path
-        An archive that is already there is replaced.
+        Path of the archive; an existing one is replaced.
     samples : iterable of Sample
-        Made while they are written; an error in between leaves nothing behind.
+        Written as they are made; an error in between leaves no file behind.
 
     Returns
     -------
     dict
-        For the sidecar: size and SHA-256 of the archive; key, original, place and extent of each pair.
+        Content of the sidecar: size and SHA-256 of the archive; key, original, place and size of each pair.
     """
     listed = []
     with _draft(shard) as file:
@@ -77,13 +77,13 @@ def write_shard(shard: Path, samples: Iterable[Sample]) -> dict[str, Any]:
 
 
 def write_json(path: Path, content: dict[str, Any]) -> None:
-    """Write a JSON file that is complete or not there."""
+    """Write a JSON file that appears only when it is complete."""
     with _draft(path) as file:
         file.write((json.dumps(content, indent=1) + "\n").encode())
 
 
 class _HashingFile:
-    """A file to write to, that keeps the hash of what was written."""
+    """A file to write to that hashes what is written."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self._file, self._hash, self.n_bytes = file, hashlib.sha256(), 0
@@ -102,7 +102,7 @@ class _HashingFile:
 
 @contextmanager
 def _draft(path: Path) -> Iterator[IO[bytes]]:
-    """Give a file to write into, which takes its name when all is written."""
+    """Open a file that gets its name when the context ends without an error."""
     draft = path.with_name(f"{DRAFT_PREFIX}{path.name}-{os.getpid()}")
     try:
         with draft.open("wb") as file:
@@ -114,7 +114,8 @@ def _draft(path: Path) -> Iterator[IO[bytes]]:
         if isinstance(error, OutputError):
             raise
         raise OutputError(
-            f"{path}: cannot be written ({error.strerror or error}); finished shards stay, run it again to go on"
+            f"{path}: cannot be written ({error.strerror or error}); finished shards are kept, repeat the "
+            "command to continue"
         ) from error
     finally:
         draft.unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""Which instrument plays which part, and the sound banks for it."""
+"""Choosing an instrument for each part, and opening its sound bank."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ __all__ = ["bake_banks", "bank_folder", "draw_banks", "open_bank"]
 
 
 def bank_folder() -> Path:
-    """Return where sound banks are kept: ``FUSILI_SOUNDBANKS``, or a folder in the user's cache."""
+    """Return the folder of the sound banks: ``FUSILI_SOUNDBANKS``, or a folder in the user's cache."""
     own = os.environ.get("FUSILI_SOUNDBANKS")
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     return Path(own) if own else cache / "fusili-mir" / "soundbanks"
 
 
 def bake_banks(options: AudioOptions) -> Iterable[str]:
-    """Make sure that all banks of a recipe are there; yields the name of each when it is."""
+    """Make sure that all banks of a recipe exist; yield the name of each bank when it does."""
     for soundfont in options.soundfonts:
         for program in sorted({*options.keyboard_programs, *options.other_programs}):
             yield open_bank(soundfont, program, options).name
@@ -45,7 +45,7 @@ def draw_banks(score: SoundingScore, options: AudioOptions, rng: np.random.Gener
     Returns
     -------
     dict from part to SoundBank
-        Parts with notes on several staves are played by keyboards.
+        Parts with notes on several staves get a keyboard.
     """
     soundfont = str(rng.choice(options.soundfonts))
     banks = {}
@@ -57,7 +57,7 @@ def draw_banks(score: SoundingScore, options: AudioOptions, rng: np.random.Gener
 
 
 def open_bank(soundfont: str, program: int, options: AudioOptions) -> SoundBank:
-    """Return the bank of a soundfont's program, or of a folder of samples, baking it the first time."""
+    """Return the bank of one program of a soundfont, or of a folder of samples, baking it the first time."""
     return _opened_bank(soundfont, program, options.sample_rate_hz, options.velocities, bank_folder())
 
 

@@ -5,11 +5,9 @@ The performed notes are the truth about what is synthesised. With all amounts at
 Rules
 -----
 - Jitter and chord spread move a note by less than half the distance to the neighbouring onsets of its own voice,
-so
-  the order of the notes within a voice never changes.
+  so the order of the notes within a voice never changes.
 - Grace notes are played before the beat. Each lasts `grace_sec`, or less if together they would fill more than
-half
-  of the time since the previous onset of the voice. The main note does not move.
+  half of the time since the previous onset of the voice. The main note does not move.
 - Random numbers are drawn whether or not an amount uses them, so changing one amount does not affect the others.
 """
 
