@@ -100,6 +100,11 @@ class EngravingOptions:
             return self.dpi / _MM_PER_INCH
         return (self.staff_space_px or 10.0) / (self.staff_height_mm / 4)
 
+    @property
+    def resolution_dpi(self) -> float:
+        """Pixels of the page image per inch of paper."""
+        return self.px_per_mm * _MM_PER_INCH
+
     def to_verovio(self) -> dict[str, Any]:
         """Return the options under Verovio's names and in its units."""
         margin = round(self.margin_mm * _UNITS_PER_MM)

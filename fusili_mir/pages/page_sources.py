@@ -53,6 +53,7 @@ class EngravedPage:
 
     svg: str
     rasteriser: Rasteriser = "auto"
+    dpi: float | None = None
 
     def read(self) -> GreyImage:
         """Draw the page."""
@@ -68,11 +69,16 @@ class ImagePage:
 
     def read(self) -> GreyImage:
         """Decode the image, rotated as its EXIF data say, with transparent parts as paper."""
+        return _grey(self.original())
+
+    def original(self) -> Image.Image:
+        """Decode the image in its own colours, rotated as its EXIF data say."""
         with _open_image(self.filename) as image, _pillow_silenced():
             try:
                 image.seek(self.index)
                 _check_size(self.filename, *image.size)
-                return _grey(ImageOps.exif_transpose(image))
+                image.load()
+                return ImageOps.exif_transpose(image)
             except InputError:
                 raise
             except _DAMAGED as error:
@@ -91,11 +97,19 @@ class PdfPage:
 
     def read(self) -> GreyImage:
         """Draw the page."""
+        return _dark_on_light(np.asarray(self._draw(grayscale=True).convert("L")))
+
+    def original(self) -> Image.Image:
+        """Draw the page in colour."""
+        return self._draw(grayscale=False).convert("RGB")
+
+    def _draw(self, grayscale: bool) -> Image.Image:
         with _open_pdf(self.filename) as document:
             page = document[self.index]
             scale = self.dpi / _POINTS_PER_INCH
             _check_size(self.filename, *(int(side * scale) for side in page.get_size()))
-            return _dark_on_light(np.asarray(page.render(scale=scale, grayscale=True).to_pil().convert("L")))
+            drawn: Image.Image = page.render(scale=scale, grayscale=grayscale).to_pil()
+            return drawn
 
 
 @dataclass(frozen=True)

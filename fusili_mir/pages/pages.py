@@ -60,6 +60,10 @@ class PageImages(Sequence[GreyImage]):
                 self._cache.popitem(last=False)
         return self._cache[page]
 
+    def source(self, page: int) -> PageSource:
+        """Return the source of a page."""
+        return self._sources[page]
+
 
 def _empty(dtype: np.dtype[np.void]) -> Table:
     return np.empty(0, dtype)
@@ -121,6 +125,7 @@ def render_pages(
         The pages, with notes and measures.
     """
     score_file = filename if isinstance(filename, ScoreFile) else read_score_file(filename)
+    options = options or EngravingOptions()
     engraving = engrave(score_file, options)
     unfolded = unfold_score(_load_with_partitura(score_file), unfold)
     row_of_head = {head: row for row, head in enumerate(engraving.notes["notated_id"].tolist())}
@@ -140,7 +145,7 @@ def render_pages(
     notes["id"] = [note_id for note_id, _ in played]
     return Pages(
         filename=score_file.filename,
-        images=PageImages([EngravedPage(svg, rasteriser) for svg in engraving.svgs]),
+        images=PageImages([EngravedPage(svg, rasteriser, options.resolution_dpi) for svg in engraving.svgs]),
         systems=engraving.systems,
         staves=engraving.staves,
         measures=engraving.measures,
