@@ -5,14 +5,14 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
 
 from fusili_benchmarks.held_out_pieces import HeldOutPiece, Playing, open_piece
 from fusili_benchmarks.held_out_shifts import Shift
-from fusili_mir.audio.recording import Recording
+from fusili_mir.audio.heard_recording import HeardRecording
+from fusili_mir.audio.recording import RecordingLike
 from fusili_mir.errors import InputError
 from fusili_mir.model.encoded import EncodedAudio, EncodedScore
 from fusili_mir.model.encoder import Encoder
@@ -47,7 +47,9 @@ class RememberingEncoder(Encoder):
         """Encode a score, or return its embeddings if it was encoded before."""
         return self._once(pages, lambda: Encoder.encode_pages(self, pages, progress))
 
-    def encode_recording(self, recording: str | Path | Recording, progress: bool = False) -> EncodedAudio:
+    def encode_recording(
+        self, recording: RecordingLike | HeardRecording, progress: bool = False
+    ) -> EncodedAudio:
         """Encode a recording, or return its embeddings if it was encoded before."""
         return self._once(recording, lambda: Encoder.encode_recording(self, recording, progress))
 

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterator
-from pathlib import Path
 from types import TracebackType
 
 import numpy as np
 
 from fusili_mir.arrays import Float32
-from fusili_mir.audio.recording import Recording, as_recording, read_recording
+from fusili_mir.audio.excerpt import start_of
+from fusili_mir.audio.recording import RecordingLike, open_recording, read_recording
 from fusili_mir.audio.recording_level import LevelMeter
 from fusili_mir.errors import InputError
 from fusili_mir.progress import progress_bar
@@ -31,8 +31,8 @@ class HeardRecording:
 
     Parameters
     ----------
-    recording : str, Path or Recording
-        A file, or `AudioSamples`.
+    recording : str, Path, (samples, rate), file object or Recording
+        Anything that `open_recording` opens.
     sample_rate_hz : int
         Sampling rate to which it is resampled.
     progress : bool
@@ -40,15 +40,18 @@ class HeardRecording:
 
     Attributes
     ----------
+    name : str
+        Name used in messages.
+    start_sec : float
+        Second of the recording at which its samples start; not 0 for an excerpt.
     gain : float
         Factor by which its samples have been multiplied; 1 unless the recording is quiet.
     """
 
-    def __init__(
-        self, recording: str | Path | Recording, sample_rate_hz: int, progress: bool = False
-    ) -> None:
-        recording = as_recording(recording)
+    def __init__(self, recording: RecordingLike, sample_rate_hz: int, progress: bool = False) -> None:
+        recording = open_recording(recording)
         level = LevelMeter(recording.sample_rate_hz)
+        self.name, self.start_sec = recording.name, start_of(recording)
         self.sample_rate_hz = sample_rate_hz
         self._n_samples = 0
         self._file = tempfile.SpooledTemporaryFile(max_size=_IN_MEMORY_BYTES)  # noqa: SIM115
@@ -68,6 +71,9 @@ class HeardRecording:
 
     def __len__(self) -> int:
         return self._n_samples
+
+    def __repr__(self) -> str:
+        return f"HeardRecording({self.name!r}, {self.duration_sec:.1f} s, {self.sample_rate_hz} Hz)"
 
     @property
     def duration_sec(self) -> float:

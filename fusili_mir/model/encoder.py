@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,7 +18,7 @@ import numpy as np
 from fusili_mir.arrays import Float32
 from fusili_mir.audio.envelope_meter import EnvelopeMeter
 from fusili_mir.audio.heard_recording import HeardRecording
-from fusili_mir.audio.recording import Recording
+from fusili_mir.audio.recording import RecordingLike
 from fusili_mir.errors import FusiliError, InputError
 from fusili_mir.geometry import FrameGrid
 from fusili_mir.model.bundle import Bundle, Tower
@@ -110,13 +109,20 @@ class Encoder:
             np.concatenate(pooled),
         )
 
-    def encode_recording(self, recording: str | Path | Recording, progress: bool = False) -> EncodedAudio:
+    def check(self) -> None:
+        """Raise now what would be raised later: a missing runtime, a device or a graph that cannot be used."""
+        self.bundle.read_graph("image")
+        _ = self.audio_session
+
+    def encode_recording(
+        self, recording: RecordingLike | HeardRecording, progress: bool = False
+    ) -> EncodedAudio:
         """Encode a recording.
 
         Parameters
         ----------
-        recording : str, Path or Recording
-            A file, or `fusili_mir.audio.recording.AudioSamples`.
+        recording : str, Path, (samples, rate), file object, Recording or HeardRecording
+            Anything that `open_recording` opens, or one that has been read already at the bundle's sampling rate.
         progress : bool
             Whether to show a progress bar on a terminal.
 
@@ -124,12 +130,18 @@ class Encoder:
         -------
         EncodedAudio
         """
+        if isinstance(recording, HeardRecording):
+            return self._encode_heard(recording, progress)
         with HeardRecording(recording, self.bundle.audio.sample_rate_hz, progress) as heard:
             return self._encode_heard(heard, progress)
 
     def _encode_heard(self, heard: HeardRecording, progress: bool) -> EncodedAudio:
         spec = self.bundle.audio
-        meter = EnvelopeMeter(spec.sample_rate_hz)
+        if heard.sample_rate_hz != spec.sample_rate_hz:
+            raise InputError(
+                f"{heard.name}: read at {heard.sample_rate_hz} Hz, but the bundle needs {spec.sample_rate_hz} Hz"
+            )
+        meter = EnvelopeMeter(spec.sample_rate_hz, heard.start_sec)
         clips = cut_clips(meter.listen(heard.blocks(progress)), ClipLayout.of(spec))
         frames, pooled = [], []
         for batch in _clip_batches(clips, self.batch_size):
@@ -138,7 +150,13 @@ class Encoder:
             frames += [rows[clip.keep_from : clip.keep_to] for clip, rows in zip(batch, local, strict=True)]
             pooled.append(whole)
         stitched = np.concatenate(frames)
-        grid = FrameGrid(len(stitched), spec.frame_sec, audio_sec=heard.duration_sec)
+        grid = FrameGrid(
+            len(stitched),
+            spec.frame_sec,
+            heard.start_sec,
+            heard.duration_sec,
+            audio_start_sec=heard.start_sec,
+        )
         return EncodedAudio(stitched, grid, np.concatenate(pooled), meter.envelope())
 
     def _run(self, tower: Tower, batch: Float32, n_tokens: int) -> list[Float32]:
@@ -169,7 +187,7 @@ def encode_pages(
 
 
 def encode_recording(
-    recording: str | Path | Recording,
+    recording: RecordingLike,
     bundle: Bundle,
     device: str = "auto",
     n_threads: int | None = None,

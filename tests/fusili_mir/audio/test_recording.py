@@ -14,8 +14,7 @@ from example_bundles import write_pitch_bundle
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fusili_mir.audio import recording as recording_module
-from fusili_mir.audio import recording_checks
+from fusili_mir.audio import audio_samples, recording_checks
 from fusili_mir.audio.recording import AudioSamples, Recording, RecordingWarning, read_recording
 from fusili_mir.errors import InputError
 
@@ -42,7 +41,7 @@ def test_blocks_of_any_size_add_up_to_the_recording_read_at_once(
     samples = noise(max(n_samples, from_hz // 10), n_channels)
     whole = soxr.resample(samples.mean(axis=1), from_hz, to_hz)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(recording_module, "_BLOCK_VALUES", n_block)
+        patch.setattr(audio_samples, "BLOCK_VALUES", n_block)
         assert np.array_equal(read(AudioSamples(samples, from_hz), to_hz), whole)
 
 
@@ -65,7 +64,7 @@ def test_files_of_many_kinds_are_read_in_blocks(
     tone = 0.5 * np.sin(2 * np.pi * 440 * np.arange(44_100) / 44_100)
     stereo = np.stack([tone, 0.5 * tone], axis=1).astype(np.float32)
     soundfile.write(tmp_path / name, stereo, 44_100, subtype)
-    monkeypatch.setattr(recording_module, "_BLOCK_VALUES", 5_000)
+    monkeypatch.setattr(audio_samples, "BLOCK_VALUES", 5_000)
     found = read(tmp_path / name, 44_100)
     assert len(found) == 44_100
     inner = slice(5_000, 40_000)
@@ -76,7 +75,7 @@ def test_files_of_many_kinds_are_read_in_blocks(
 def test_a_file_read_in_blocks_equals_the_file_read_at_once(tmp_path: Path, monkeypatch, name: str) -> None:
     soundfile.write(tmp_path / name, noise(50_000, 2), 44_100)
     whole = read(tmp_path / name)
-    monkeypatch.setattr(recording_module, "_BLOCK_VALUES", 5_001)
+    monkeypatch.setattr(audio_samples, "BLOCK_VALUES", 5_001)
     assert np.array_equal(read(tmp_path / name), whole)
     samples, _ = soundfile.read(tmp_path / name, dtype="float32")
     assert np.array_equal(whole, soxr.resample(samples.mean(axis=1), 44_100, 16_000))
