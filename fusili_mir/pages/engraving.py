@@ -15,8 +15,8 @@ from lxml import etree
 from fusili_mir.arrays import Table
 from fusili_mir.errors import InputError
 from fusili_mir.pages.svg_layout import SvgLayout
-from fusili_mir.pages.verovio_process import render_svgs
 from fusili_mir.scores.score_file import ScoreFile
+from fusili_mir.scores.verovio_process import render_svgs
 
 __all__ = ["Engraving", "EngravingOptions", "MusicFont", "engrave"]
 

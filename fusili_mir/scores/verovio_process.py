@@ -13,11 +13,11 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import IO, Any, Literal, cast
 
 from fusili_mir.errors import InputError
 
-__all__ = ["TIME_LIMIT_SEC", "render_svgs"]
+__all__ = ["TIME_LIMIT_SEC", "convert_to_mei", "render_svgs"]
 
 TIME_LIMIT_SEC = 300.0
 """Time limit for one score; a long string quartet takes half a minute."""
@@ -46,19 +46,59 @@ def render_svgs(
     list of str
         The pages, as SVG.
     """
-    request = json.dumps(
-        {"input_from": input_from, "options": options, "data": data, "time_limit_sec": time_limit_sec + 1}
-    )
+    pages: list[str] | None = _ask(filename, data, input_from, options, "svg", time_limit_sec)
+    if not pages:
+        raise InputError(f"{filename}: Verovio cannot engrave it; is it a complete score?")
+    return pages
+
+
+def convert_to_mei(filename: str, data: str, input_from: str, time_limit_sec: float = TIME_LIMIT_SEC) -> str:
+    """Let Verovio convert a score to MEI.
+
+    Parameters
+    ----------
+    filename : str
+        Name of the score, for messages.
+    data : str
+        Content of the score.
+    input_from : str
+        Verovio's name for the format, such as "humdrum" or "abc".
+    time_limit_sec : float
+        Time after which Verovio is stopped.
+
+    Returns
+    -------
+    str
+        The score as MEI. The same score always gets the same ids.
+    """
+    mei: str | None = _ask(filename, data, input_from, {"xmlIdSeed": 1}, "mei", time_limit_sec)
+    if not mei:
+        raise InputError(f"{filename}: Verovio cannot read it as {input_from}; is it a complete score?")
+    return mei
+
+
+def _ask(
+    filename: str,
+    data: str,
+    input_from: str,
+    options: dict[str, Any],
+    to: Literal["svg", "mei"],
+    time_limit_sec: float,
+) -> Any:
+    request = {
+        "input_from": input_from,
+        "options": options,
+        "data": data,
+        "to": to,
+        "time_limit_sec": time_limit_sec + 1,
+    }
     with _WORKER.lock:
-        answer = _WORKER.ask(request, time_limit_sec)
+        answer = _WORKER.ask(json.dumps(request), time_limit_sec)
     if answer is None:
         raise InputError(
             f"{filename}: Verovio crashed on it, or took over {time_limit_sec:g} s; is the score damaged?"
         )
-    pages: list[str] | None = json.loads(answer)
-    if not pages:
-        raise InputError(f"{filename}: Verovio cannot engrave it; is it a complete score?")
-    return pages
+    return json.loads(answer)
 
 
 class _Worker:
@@ -105,7 +145,7 @@ class _Worker:
             package_root = str(Path(__file__).resolve().parents[2])
             path = os.pathsep.join(filter(None, [package_root, os.environ.get("PYTHONPATH")]))
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "fusili_mir.pages.verovio_worker"],
+                [sys.executable, "-m", "fusili_mir.scores.verovio_worker"],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,

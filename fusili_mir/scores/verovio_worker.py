@@ -1,8 +1,9 @@
 """The process in which Verovio runs: JSON requests on standard input, JSON answers on standard output.
 
-A request is one line, ``{"input_from": ..., "options": {...}, "data": ..., "time_limit_sec": ...}``; the answer
-is the list of pages as SVG, or null if Verovio cannot load the data.
-`fusili_mir.pages.verovio_process` starts it.
+A request is one line, ``{"input_from": ..., "options": {...}, "data": ..., "to": ..., "time_limit_sec": ...}``.
+The answer is the list of pages as SVG if `to` is "svg", one string of MEI if it is "mei", and null if Verovio
+cannot load the data.
+`fusili_mir.scores.verovio_process` starts it.
 """
 
 from __future__ import annotations
@@ -28,9 +29,13 @@ def main() -> None:
         toolkit.setInputFrom(request["input_from"])
         toolkit.setOptions(request["options"])
         loaded = toolkit.loadData(request["data"])
-        pages = [toolkit.renderToSVG(page + 1) for page in range(toolkit.getPageCount())] if loaded else None
+        answer: str | list[str] | None = None
+        if loaded and request["to"] == "mei":
+            answer = toolkit.getMEI()
+        elif loaded:
+            answer = [toolkit.renderToSVG(page + 1) for page in range(toolkit.getPageCount())]
         _set_alarm(0)
-        answers.write(json.dumps(pages) + "\n")
+        answers.write(json.dumps(answer) + "\n")
         answers.flush()
 
 

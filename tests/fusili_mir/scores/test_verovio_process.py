@@ -10,8 +10,8 @@ import pytest
 from example_scores import melody
 
 from fusili_mir.errors import InputError
-from fusili_mir.pages import verovio_process
-from fusili_mir.pages.verovio_process import render_svgs
+from fusili_mir.scores import verovio_process
+from fusili_mir.scores.verovio_process import render_svgs
 
 
 def test_pages_come_back_as_svg() -> None:
@@ -54,9 +54,9 @@ def test_options_of_one_score_do_not_reach_the_next() -> None:
 
 
 def test_a_worker_ends_by_itself_when_its_parent_is_gone() -> None:
-    request = {"input_from": "xml", "options": {}, "data": melody(3000), "time_limit_sec": 0.2}
+    request = {"input_from": "xml", "options": {}, "data": melody(3000), "to": "svg", "time_limit_sec": 0.2}
     worker = subprocess.Popen(
-        [sys.executable, "-m", "fusili_mir.pages.verovio_worker"],
+        [sys.executable, "-m", "fusili_mir.scores.verovio_worker"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
     )
