@@ -19,6 +19,7 @@ import partitura as pt
 
 from fusili_mir.alignment.frame_places import FRAME_DTYPE, frames_of_notes
 from fusili_mir.alignment.note_times import note_times
+from fusili_mir.alignment.passed_measures import with_passed_measures
 from fusili_mir.alignment.performance import NoteAlignment
 from fusili_mir.alignment.place_decoding import decode_places
 from fusili_mir.alignment.results import (
@@ -107,7 +108,7 @@ def align_encoded(
             f"{pages.filename}: repeat signs are not read from images, so unfold cannot be {unfold!r}; "
             "use jumps to find repeats in the recording"
         )
-    alignment = on_original_pages(alignment)
+    alignment = on_original_pages(with_passed_measures(alignment))
     if not alignment.is_reliable:
         warnings.warn(
             f"the score hardly explains the recording (reliability {alignment.reliability:.2f}, expected at "

@@ -41,7 +41,8 @@ start and after the end of the recording."""
 
 _SPAN: list[tuple[str, Any]] = [("start_sec", "f8"), ("end_sec", "f8"), ("confidence", "f4")]
 ALIGNED_MEASURE_DTYPE = np.dtype([*PLAYED_MEASURE_DTYPE.descr, *_SPAN])
-"""One measure, each time it is played; times are NaN for measures that were not heard."""
+"""One measure, each time it is played; times are NaN for measures that were not heard. Where only images are
+known, beats are NaN."""
 
 RELIABLE = 0.2
 """Smallest `Alignment.reliability` at which the recording is taken to be of the score."""
@@ -59,8 +60,8 @@ class Alignment:
     frames : np.ndarray of `FRAME_DTYPE` [shape=(M,)]
         The place in each audio frame, in pixels of the original pages.
     notes, measures : np.ndarray of `ALIGNED_NOTE_DTYPE`, `ALIGNED_MEASURE_DTYPE`
-        Notes and measures in playing order, with boxes in pixels of the original pages; empty if only images
-        are known.
+        Notes and measures in playing order, with boxes in pixels of the original pages. If only images are
+        known, there are no notes, and measures only if `Pages.measures` has some.
     played : PlayedScore, optional
         The symbolic score as it was played.
     axis : ScoreAxis
