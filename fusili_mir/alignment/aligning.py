@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -22,6 +23,7 @@ from fusili_mir.alignment.note_times import note_times
 from fusili_mir.alignment.passed_measures import with_passed_measures
 from fusili_mir.alignment.performance import NoteAlignment
 from fusili_mir.alignment.place_decoding import decode_places
+from fusili_mir.alignment.provenance import find_provenance
 from fusili_mir.alignment.results import (
     ALIGNED_MEASURE_DTYPE,
     ALIGNED_NOTE_DTYPE,
@@ -33,7 +35,7 @@ from fusili_mir.alignment.results import (
 )
 from fusili_mir.alignment.unfolding_choice import choose_unfolding
 from fusili_mir.arrays import Table
-from fusili_mir.audio.recording import Recording
+from fusili_mir.audio.recording import Recording, open_recording
 from fusili_mir.decoding.course import reading_course
 from fusili_mir.decoding.similarity import CourseSimilarity
 from fusili_mir.decoding.stop_times import stop_times
@@ -149,13 +151,15 @@ def align_recording(
     -------
     Alignment
     """
-    encoder = as_encoder(model)
+    encoder, recording = as_encoder(model), open_recording(recording)
     if cache is None:
         score = encoder.encode_pages(pages, progress)
     else:
         score = encode_pages_cached(pages, encoder, cache, progress)
     audio = encoder.encode_recording(recording, progress)
-    return align_encoded(pages, score, audio, encoder.bundle.manifest.scale, unfold, jumps)
+    alignment = align_encoded(pages, score, audio, encoder.bundle.manifest.scale, unfold, jumps)
+    made_with = find_provenance(pages, recording, encoder.bundle, unfold=unfold, jumps=jumps)
+    return replace(alignment, made_with=made_with)
 
 
 def align_score(

@@ -16,6 +16,7 @@ from fusili_mir.alignment.note_times import NoteTimes
 from fusili_mir.alignment.performance import NoteAlignment, note_alignment, performance_from_notes
 from fusili_mir.alignment.played import PLAYED_MEASURE_DTYPE, PLAYED_NOTE_DTYPE, PlayedScore
 from fusili_mir.alignment.position_maps import PlaceMoments, PositionMaps, get_position_maps
+from fusili_mir.alignment.provenance import Provenance
 from fusili_mir.arrays import Float64, Table
 from fusili_mir.decoding.similarity import CourseSimilarity
 from fusili_mir.decoding.warping_path import WarpingPath
@@ -72,6 +73,8 @@ class Alignment:
         Similarity of the course and the recording.
     moments : PlaceMoments, optional
         If only images are known: the places where something begins to sound, and when.
+    made_with : Provenance, optional
+        Files, model and options that it was made with; known to `align_recording`.
     """
 
     pages: Pages
@@ -84,6 +87,7 @@ class Alignment:
     path: WarpingPath
     similarity: CourseSimilarity
     moments: PlaceMoments | None = None
+    made_with: Provenance | None = None
 
     @cached_property
     def position_maps(self) -> PositionMaps:
