@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from fusili_mir.cli.options import plain_warnings
 from fusili_mir.errors import InputError, MissingExtraError
 
 __all__ = ["command"]
@@ -24,6 +25,7 @@ def _n_jobs(text: str) -> int:
 @click.option("-o", "--out", required=True, type=click.Path(path_type=Path), help="Folder to write into.")
 @click.option("--recipe", type=click.Path(path_type=Path), help="TOML file.  [default: strips, 16 kHz]")
 @click.option("--seed", type=click.IntRange(min=0), help="In place of the recipe's.")
+@click.option("--strict-soundfonts", is_flag=True, help="Use no soundfonts but those that the recipe names.")
 @click.option("--licence", "licences", multiple=True, help="Use only pieces with this licence; repeatable.")
 @click.option(
     "--split",
@@ -48,6 +50,7 @@ def command(
     out: Path,
     recipe: Path | None,
     seed: int | None,
+    strict_soundfonts: bool,
     split_column: str,
     jobs: int,
     backend: str | None,
@@ -71,9 +74,12 @@ def command(
     chosen = load_render_recipe(recipe) if recipe else RenderRecipe()
     if seed is not None:
         chosen = chosen.with_seed(seed)
+    if strict_soundfonts:
+        chosen = chosen.with_strict_soundfonts()
     pieces = select_pieces(list_corpus(corpus, split_column), **selection)
     options = dict(_name_and_value(option) for option in backend_options)
-    manifest = render_corpus(pieces, out, chosen, jobs, backend, options, progress=True)
+    with plain_warnings():
+        manifest = render_corpus(pieces, out, chosen, jobs, backend, options, progress=True)
     click.echo(_summary(manifest, out))
     if manifest["broken"]:
         click.echo(

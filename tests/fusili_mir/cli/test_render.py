@@ -39,6 +39,26 @@ def test_render_writes_shards_a_manifest_and_a_sheet(
     assert sheet.is_file()
 
 
+def test_a_recipe_with_missing_soundfonts_renders_with_another_and_records_it(
+    corpus: Path, recipe_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = recipe_file.read_text()
+    used = text.split("soundfonts = ['")[1].split("'")[0]
+    recipe_file.write_text(text.replace(used, "Stradivari"))
+    options = ["--recipe", recipe_file, "--limit", 1, "--jobs", 1]
+    assert _run("render", corpus, "-o", tmp_path / "data", *options) == 0
+    line = f"fusili-mir: warning: the soundfont Stradivari is not installed; {used} is used instead"
+    assert capsys.readouterr().err.strip() == line
+    manifest = json.loads((tmp_path / "data" / "manifest.json").read_text())
+    assert manifest["soundfonts"]["Stradivari"]["used"] == used
+    assert manifest["recipe"]["audio"]["soundfonts"] == ["Stradivari"]
+    (shard,) = (tmp_path / "data").glob("shard-*.json")
+    assert json.loads(shard.read_text())["soundfonts"] == [used]
+    assert _run("render", corpus, "-o", tmp_path / "strict", "--strict-soundfonts", *options) == 1
+    assert "no soundfont 'Stradivari' on this machine" in capsys.readouterr().err
+    assert not (tmp_path / "strict").exists()
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

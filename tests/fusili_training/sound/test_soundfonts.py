@@ -3,12 +3,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from fusili_mir.audio import soundfonts
 from fusili_mir.errors import InputError, MissingExtraError
-from fusili_training.sound import soundfonts
 from fusili_training.sound.soundfonts import (
     FLUIDSYNTH_HZ,
     NoteRequest,
     Soundfont,
+    SoundfontWarning,
+    choose_soundfont,
     find_soundfont,
     find_soundfonts,
     play_notes,
@@ -66,28 +68,6 @@ def test_a_program_outside_general_midi_is_refused(tmp_path: Path) -> None:
         play_notes(Soundfont("x", tmp_path / "x.sf2", "unknown"), 128, [NoteRequest(60, 80, 0.2, 0.2)])
 
 
-def test_own_folders_come_first_and_links_are_followed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "Mine.sf2").write_bytes(b"RIFF")
-    (tmp_path / "default.sf2").symlink_to("Mine.sf2")
-    (tmp_path / "broken.sf3").symlink_to("nowhere.sf3")
-    monkeypatch.setenv("FUSILI_SOUNDFONTS", str(tmp_path))
-    monkeypatch.setattr(soundfonts, "_FOLDERS", ())
-    assert find_soundfonts() == [Soundfont("Mine", tmp_path / "Mine.sf2", "unknown")]
-
-
-def test_without_soundfonts_the_message_brings_the_install_line(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.delenv("FUSILI_SOUNDFONTS", raising=False)
-    monkeypatch.setattr(soundfonts, "_FOLDERS", (str(tmp_path),))
-    with pytest.raises(
-        MissingExtraError, match="apt-get install --no-install-recommends fluidsynth timgm6mb"
-    ):
-        find_soundfonts()
-
-
 def test_without_fluidsynth_the_message_brings_the_install_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -105,3 +85,18 @@ def test_a_folder_of_samples_is_found_by_its_name_where_there_is_no_soundfont(
     found = find_soundfont("salamander")
     assert found == Soundfont("salamander", tmp_path / "salamander", "CC-BY-3.0")
     assert found.is_sample_folder
+
+
+def test_a_soundfont_that_is_not_installed_is_replaced_and_its_package_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "Mine.sf2").write_bytes(b"RIFF")
+    (tmp_path / "TimGM6mb.sf2").write_bytes(b"RIFF")
+    monkeypatch.setenv("FUSILI_SOUNDFONTS", str(tmp_path))
+    monkeypatch.setattr(soundfonts, "_FOLDERS", ())
+    line = r"FluidR3_GM is not installed \(`apt-get install fluid-soundfont-gm` brings it\); TimGM6mb is used"
+    with pytest.warns(SoundfontWarning, match=line):
+        assert choose_soundfont("FluidR3_GM").name == "TimGM6mb"
+    assert choose_soundfont("Mine").name == "Mine"
+    with pytest.raises(InputError, match="`apt-get install fluid-soundfont-gm` brings it"):
+        choose_soundfont("FluidR3_GM", strict=True)

@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import shutil
-import subprocess
-import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
-import soundfile
 
 from fusili_mir.arrays import Float32
+from fusili_mir.audio.midi_recording import open_midi_recording
 from fusili_mir.audio.recording import Recording
-from fusili_mir.errors import InputError, MissingExtraError
-from fusili_training.sound.soundfonts import FLUIDSYNTH_HZ, INSTALL_LINE, Soundfont, find_soundfonts
+from fusili_mir.audio.soundfonts import Soundfont
+from fusili_mir.errors import InputError
 
 __all__ = ["Sound", "play_midi", "read_sound"]
-
-_TIME_LIMIT_SEC = 600
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,34 +49,14 @@ def play_midi(filename: Path, soundfont: Soundfont | None = None) -> Sound:
     ----------
     filename : Path
     soundfont : Soundfont, optional
-        By default the machine's first soundfont by name.
+        By default the machine's first soundfont, as `find_soundfonts` lists them.
 
     Returns
     -------
     Sound
-        Sound at `FLUIDSYNTH_HZ`, without reverberation or chorus.
+        Sound at `fusili_mir.audio.soundfonts.FLUIDSYNTH_HZ`, without reverberation or chorus.
     """
-    executable = shutil.which("fluidsynth")
-    if executable is None:
-        raise MissingExtraError(f"the program `fluidsynth` was not found; install it with `{INSTALL_LINE}`")
     if not filename.is_file():
         raise InputError(f"{filename}: not found; expected a MIDI file")
-    soundfont = soundfont or find_soundfonts()[0]
-    with tempfile.TemporaryDirectory() as folder:
-        wav = Path(folder, "midi.wav")
-        # -n no MIDI input, -i no shell, -R/-C reverberation and chorus off
-        command = [executable, "-n", "-i", "-q", "-R", "0", "-C", "0", "-g", "0.5", "-r", str(FLUIDSYNTH_HZ)]
-        command += ["-T", "wav", "-O", "float", "-F", str(wav), str(soundfont.path), str(filename)]
-        try:
-            run = subprocess.run(  # noqa: S603 - no shell, and the executable is found by its absolute path
-                command, capture_output=True, text=True, check=False, timeout=_TIME_LIMIT_SEC
-            )
-        except subprocess.TimeoutExpired as error:
-            raise InputError(f"{filename}: fluidsynth took over {_TIME_LIMIT_SEC} s to play it") from error
-        if run.returncode or not wav.exists():
-            complaint = " ".join(run.stderr.split()) or "it gave no reason"
-            raise InputError(f"{filename}: fluidsynth cannot play it: {complaint}")
-        sound, _ = soundfile.read(wav, dtype="float32", always_2d=True)
-    if not len(sound):
-        raise InputError(f"{filename}: fluidsynth played nothing; expected a MIDI file with notes")
-    return Sound(sound.mean(axis=1, dtype=np.float32), FLUIDSYNTH_HZ)
+    recording = open_midi_recording(filename)
+    return read_sound(recording if soundfont is None else replace(recording, soundfont=soundfont))

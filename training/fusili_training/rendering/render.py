@@ -15,7 +15,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +29,7 @@ from fusili_training.rendering.pair_segments import PieceReport, Sample, render_
 from fusili_training.rendering.render_recipe import RenderRecipe
 from fusili_training.rendering.shards import DRAFT_PREFIX, shard_name, sidecar_of, write_json, write_shard
 from fusili_training.rendering.sound_choice import bake_banks
-from fusili_training.sound.soundfonts import find_soundfont
+from fusili_training.sound.soundfonts import Soundfont, choose_soundfont
 from fusili_training.splits import SPLITS, stable_fraction
 
 __all__ = ["FORMAT", "render_corpus"]
@@ -63,6 +63,7 @@ def render_corpus(
     out : str or Path
         A new folder, or the folder of the same run, interrupted.
     recipe : RenderRecipe
+        Soundfonts that it names and that are not installed are replaced by others, unless it is strict.
     jobs : int
         Number of processes; -1: one per core (or all workers of a cluster).
     backend : str, optional
@@ -76,6 +77,11 @@ def render_corpus(
     -------
     dict
         The content of ``manifest.json``.
+
+    Warns
+    -----
+    SoundfontWarning
+        For each soundfont that another one replaces; ``render.json`` and the JSON files of shards record both.
     """
     with _backend(backend, backend_options or {}):
         return _render(pieces, Path(out).absolute(), recipe, jobs, progress and sys.stderr.isatty())
@@ -85,8 +91,12 @@ def _render(
     pieces: Sequence[CorpusPiece], out: Path, recipe: RenderRecipe, jobs: int, shown: bool
 ) -> dict[str, Any]:
     plans = _plan_shards(pieces, recipe.pieces_per_shard)
-    settings = _settings(pieces, recipe)
+    fonts = {name: choose_soundfont(name, recipe.audio.strict_soundfonts) for name in recipe.audio.soundfonts}
+    settings = _settings(pieces, recipe, fonts)
     _claim(out, settings)
+    # Workers get the names of what is used: on a cluster, all machines then use the same.
+    used = tuple(fonts[name].name for name in recipe.audio.soundfonts)
+    recipe = replace(recipe, audio=replace(recipe.audio, soundfonts=used))
     open_plans = [plan for plan in plans if not sidecar_of(out / plan.name).is_file()]
     if open_plans:
         for _ in tqdm(bake_banks(recipe.audio), "sound banks", disable=not shown):
@@ -112,7 +122,9 @@ def _plan_shards(pieces: Sequence[CorpusPiece], pieces_per_shard: int) -> list[_
     return plans
 
 
-def _settings(pieces: Sequence[CorpusPiece], recipe: RenderRecipe) -> dict[str, Any]:
+def _settings(
+    pieces: Sequence[CorpusPiece], recipe: RenderRecipe, fonts: Mapping[str, Soundfont]
+) -> dict[str, Any]:
     """Return everything that the output depends on."""
     listing = [
         [p.id, p.licence, p.split, p.performance is not None] for p in sorted(pieces, key=lambda p: p.id)
@@ -125,9 +137,8 @@ def _settings(pieces: Sequence[CorpusPiece], recipe: RenderRecipe) -> dict[str, 
         "corpus_sha256": hashlib.sha256(json.dumps(listing).encode()).hexdigest(),
         "libraries": {name: _version(name) for name in _LIBRARIES},
         "soundfonts": {
-            name: {"licence": font.licence, "bytes": font.path.stat().st_size}
-            for name in recipe.audio.soundfonts
-            for font in [find_soundfont(name)]
+            name: {"used": font.name, "licence": font.licence, "bytes": font.path.stat().st_size}
+            for name, font in fonts.items()
         },
     }
 
@@ -205,6 +216,7 @@ def _render_shard(plan: _ShardPlan, out: Path, recipe: RenderRecipe) -> _ShardPl
     content = {
         "shard": plan.name,
         "split": plan.split,
+        "soundfonts": list(recipe.audio.soundfonts),
         "bytes": written["bytes"],
         "sha256": written["sha256"],
         "pieces": [report.to_json() for report in reports],

@@ -136,6 +136,8 @@ class AudioOptions:
     soundfonts : tuple of str
         Names as in `fusili_training.sound.soundfonts`; one is drawn for each piece. A folder of samples plays all
         parts, whatever the programs and velocities.
+    strict_soundfonts : bool
+        Whether a soundfont that is not installed is an error; otherwise another one replaces it.
     keyboard_programs, other_programs : tuple of int
         General MIDI programs for parts with several staves and for parts with one staff; one is drawn for each
         part.
@@ -146,6 +148,7 @@ class AudioOptions:
     sample_rate_hz: int = 16_000
     lead_sec: float = 0.4
     soundfonts: tuple[str, ...] = ("FluidR3_GM", "MuseScore_General_Lite")
+    strict_soundfonts: bool = False
     keyboard_programs: tuple[int, ...] = (0, 1)
     other_programs: tuple[int, ...] = (40, 52, 68, 73)
     velocities: tuple[int, ...] = (40, 72, 104)
@@ -223,6 +226,10 @@ class RenderRecipe:
     def with_seed(self, seed: int) -> RenderRecipe:
         """Return the same recipe with another seed."""
         return replace(self, seed=seed)
+
+    def with_strict_soundfonts(self) -> RenderRecipe:
+        """Return the same recipe, with no soundfonts but those that it names."""
+        return replace(self, audio=replace(self.audio, strict_soundfonts=True))
 
 
 def load_render_recipe(filename: str | Path) -> RenderRecipe:

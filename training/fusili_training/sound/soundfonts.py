@@ -1,17 +1,6 @@
 """Finding soundfonts and folders of samples, and playing single notes through fluidsynth.
 
-The `fluidsynth` program runs in its own process. The Python binding is not used: with it installed, importing
-partitura tries to download a soundfont.
-
-On Debian and Ubuntu this installs the minimum (6 MB of samples)::
-
-    apt-get install --no-install-recommends fluidsynth timgm6mb-soundfont
-
-| package | name | licence |
-| --- | --- | --- |
-| timgm6mb-soundfont | TimGM6mb | GPL-2 |
-| musescore-general-soundfont-small | MuseScore_General_Lite | MIT |
-| fluid-soundfont-gm | FluidR3_GM | MIT |
+`fusili_mir.audio.soundfonts` says which soundfonts Debian has, and where they are looked for.
 
 A folder of single-note recordings counts as a soundfont with one instrument. This fetches a concert grand that
 none of our models is trained on (Salamander Grand Piano V3 by Alexander Holm, CC BY 3.0), for
@@ -26,10 +15,8 @@ none of our models is trained on (Salamander Grand Piano V3 by Alexander Holm, C
 
 from __future__ import annotations
 
-import os
-import shutil
-import subprocess
 import tempfile
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -39,51 +26,35 @@ import numpy as np
 import soundfile
 
 from fusili_mir.arrays import Float32
-from fusili_mir.errors import InputError, MissingExtraError
+from fusili_mir.audio.soundfonts import (
+    FLUIDSYNTH_HZ,
+    FOLDERS_VARIABLE,
+    INSTALL_LINE,
+    Soundfont,
+    debian_package,
+    find_sample_folder,
+    find_soundfonts,
+    run_fluidsynth,
+)
+from fusili_mir.errors import FusiliWarning, InputError
 
 __all__ = [
     "FLUIDSYNTH_HZ",
     "INSTALL_LINE",
     "NoteRequest",
     "Soundfont",
+    "SoundfontWarning",
+    "choose_soundfont",
     "find_soundfont",
     "find_soundfonts",
     "play_notes",
 ]
 
-INSTALL_LINE = "apt-get install --no-install-recommends fluidsynth timgm6mb-soundfont"
-FLUIDSYNTH_HZ = 48_000
-
-_LICENCES = {
-    "TimGM6mb": "GPL-2",
-    "MuseScore_General_Lite": "MIT",
-    "MuseScore_General": "MIT",
-    "FluidR3_GM": "MIT",
-    "salamander": "CC-BY-3.0",
-}
-_FOLDERS = (
-    "/usr/share/sounds/sf2",
-    "/usr/share/sounds/sf3",
-    "/usr/share/soundfonts",
-    "/usr/local/share/soundfonts",
-)
-_FOLDERS_VARIABLE = "FUSILI_SOUNDFONTS"  # additional folders, separated as in PATH
 _TICKS_PER_SEC = 1000
-_TIME_LIMIT_SEC = 600
 
 
-@dataclass(frozen=True)
-class Soundfont:
-    """A soundfont file on this machine, or a folder of single-note recordings."""
-
-    name: str
-    path: Path
-    licence: str  # "unknown" if this module does not know it
-
-    @property
-    def is_sample_folder(self) -> bool:
-        """Whether this is a folder of recordings: one instrument for all programs."""
-        return self.path.is_dir()
+class SoundfontWarning(FusiliWarning):
+    """A soundfont that stands in for another one."""
 
 
 @dataclass(frozen=True)
@@ -96,51 +67,58 @@ class NoteRequest:
     ring_sec: float
 
 
-def find_soundfonts() -> list[Soundfont]:
-    """List the soundfont files of this machine, sorted by name.
+def find_soundfont(name: str) -> Soundfont:
+    """Return the soundfont with this name: a folder of samples, or a file name without its suffix."""
+    font = _installed(name)
+    if font is None:
+        found = ", ".join(font.name for font in find_soundfonts())
+        raise InputError(
+            f"no soundfont {name!r} on this machine{_how_to_install(name)}; found {found}. Folders of soundfonts "
+            f"or samples are named in {FOLDERS_VARIABLE}"
+        )
+    return font
 
-    The folders of the environment variable ``FUSILI_SOUNDFONTS`` are searched first, then those where
-    distributions install soundfonts.
+
+def choose_soundfont(name: str, strict: bool = False) -> Soundfont:
+    """Return the soundfont with this name or, if it is not installed, another one of this machine.
+
+    Parameters
+    ----------
+    name : str
+        Name as in `find_soundfont`.
+    strict : bool
+        Whether no other soundfont will do.
 
     Returns
     -------
-    list of Soundfont
-        At least one: if there is none, the error says how to install one.
+    Soundfont
+        Its name says which one it is.
+
+    Warns
+    -----
+    SoundfontWarning
+        If another soundfont is used. The message says which package brings the one that was asked for.
     """
-    own = _own_folders()
-    found: dict[str, Soundfont] = {}
-    for folder in [*own, *_FOLDERS]:
-        for path in sorted(Path(folder).glob("*.sf[23]")):
-            # Links such as default-GM.sf2 point to a file with another name.
-            target = path.resolve()
-            if target.is_file():
-                name = target.stem
-                found.setdefault(name, Soundfont(name, target, _LICENCES.get(name, "unknown")))
-    if not found:
-        raise MissingExtraError(
-            f"no soundfont (.sf2, .sf3) found in {', '.join([*own, *_FOLDERS])}; install one with "
-            f"`{INSTALL_LINE}` or name its folder in {_FOLDERS_VARIABLE}"
-        )
-    return [found[name] for name in sorted(found)]
-
-
-def find_soundfont(name: str) -> Soundfont:
-    """Return the soundfont with a given name, that of a folder of samples or of a file without its suffix."""
-    for folder in [*_own_folders(), *_FOLDERS]:
-        if (Path(folder) / name).is_dir():
-            return Soundfont(name, Path(folder, name).resolve(), _LICENCES.get(name, "unknown"))
-    fonts = find_soundfonts()
-    for font in fonts:
-        if font.name == name:
-            return font
-    raise InputError(
-        f"no soundfont {name!r} on this machine; found {', '.join(font.name for font in fonts)}. Add folders of "
-        f"soundfonts or samples to {_FOLDERS_VARIABLE}"
+    font = _installed(name)
+    if font is not None or strict:
+        return font or find_soundfont(name)
+    other = find_soundfonts()[0]
+    warnings.warn(
+        f"the soundfont {name} is not installed{_how_to_install(name)}; {other.name} is used instead",
+        SoundfontWarning,
+        stacklevel=2,
     )
+    return other
 
 
-def _own_folders() -> list[str]:
-    return [folder for folder in os.environ.get(_FOLDERS_VARIABLE, "").split(os.pathsep) if folder]
+def _installed(name: str) -> Soundfont | None:
+    folder = find_sample_folder(name)
+    return folder or next((font for font in find_soundfonts() if font.name == name), None)
+
+
+def _how_to_install(name: str) -> str:
+    package = debian_package(name)
+    return f" (`apt-get install {package}` brings it)" if package else ""
 
 
 def play_notes(soundfont: Soundfont, program: int, requests: Sequence[NoteRequest]) -> list[Float32]:
@@ -160,38 +138,10 @@ def play_notes(soundfont: Soundfont, program: int, requests: Sequence[NoteReques
     """
     if not 0 <= program <= 127:
         raise InputError(f"program {program} is not a General MIDI program; expected 0..127")
-    executable = shutil.which("fluidsynth")
-    if executable is None:
-        raise MissingExtraError(f"the program `fluidsynth` was not found; install it with `{INSTALL_LINE}`")
-    _check_is_soundfont(soundfont.path)
     with tempfile.TemporaryDirectory() as folder:
         midi, wav = Path(folder, "notes.mid"), Path(folder, "notes.wav")
         _midi_file(program, requests).save(midi)
-        # -n no MIDI input, -i no shell, -R/-C reverberation and chorus off
-        command = [executable, "-n", "-i", "-q", "-R", "0", "-C", "0", "-g", "0.5", "-r", str(FLUIDSYNTH_HZ)]
-        command += [
-            "-o",
-            "synth.default-soundfont=",
-            "-T",
-            "wav",
-            "-O",
-            "float",
-            "-F",
-            str(wav),
-            str(soundfont.path),
-            str(midi),
-        ]
-        try:
-            run = subprocess.run(  # noqa: S603 - no shell, and the executable is found by its absolute path
-                command, capture_output=True, text=True, check=False, timeout=_TIME_LIMIT_SEC
-            )
-        except subprocess.TimeoutExpired as error:
-            raise InputError(
-                f"fluidsynth took more than {_TIME_LIMIT_SEC} s with {soundfont.path}"
-            ) from error
-        complaint = " ".join(run.stderr.split())
-        if run.returncode or not wav.exists() or "error" in complaint:
-            raise InputError(f"fluidsynth cannot play {soundfont.path}: {complaint or 'it gave no reason'}")
+        run_fluidsynth(soundfont, midi, wav)
         sound, _ = soundfile.read(wav, dtype="float32", always_2d=True)
     mono = sound.mean(axis=1, dtype=np.float32)
     clips, start_sec = [], 0.0
@@ -200,17 +150,6 @@ def play_notes(soundfont: Soundfont, program: int, requests: Sequence[NoteReques
         clips.append(mono[round(start_sec * FLUIDSYNTH_HZ) : round(end_sec * FLUIDSYNTH_HZ)])
         start_sec = end_sec
     return clips
-
-
-def _check_is_soundfont(path: Path) -> None:
-    # With anything else, fluidsynth would play the machine's default soundfont.
-    try:
-        with path.open("rb") as file:
-            header = file.read(12)
-    except OSError as error:
-        raise InputError(f"cannot read the soundfont {path}: {error.strerror}") from error
-    if header[:4] != b"RIFF" or header[8:] != b"sfbk":
-        raise InputError(f"{path} is not a soundfont; expected a RIFF file of type sfbk")
 
 
 def _midi_file(program: int, requests: Sequence[NoteRequest]) -> mido.MidiFile:
