@@ -131,5 +131,5 @@ def test_other_files_are_refused_with_what_they_lack(tmp_path: Path) -> None:
 def test_a_released_checkpoint_of_another_size_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "epoch_19.pt"
     write_released(path)
-    with pytest.raises(InputError, match=r"has shape \(32,\); this model has \(64,\)"):
+    with pytest.raises(InputError, match=r"has shape \(32,\); expected \(64,\)"):
         load_trained(path, released_model=ModelOptions("clip-clap", TINY_CLIP_CLAP | {"image_width": 64}))

@@ -143,7 +143,7 @@ def test_prototypes_pool_local_embeddings_without_class_token_and_padding() -> N
 
 def test_prototypes_leave_no_global_heads_for_local_features() -> None:
     model = small_model(pooling="prototypes")
-    with pytest.raises(InputError, match="has no global heads for its local features"):
+    with pytest.raises(InputError, match="has no global heads for local features"):
         model.encode_images(batch()[0], heads="global")
 
 

@@ -1,4 +1,4 @@
-"""The encoders, behind one interface: an image tower and an audio tower, and where their tokens lie."""
+"""The encoders behind one interface: an image tower, an audio tower, and the places of their tokens."""
 
 from fusili_training.backbones.catalogue import BACKBONES, build_backbone
 from fusili_training.backbones.interface import (

@@ -37,13 +37,13 @@ class ClipClapOptions:
     Attributes
     ----------
     embedding_dim : int
-        d of the global embeddings.
+        Dimension d of the global embeddings.
     image_width, image_layers, image_heads : int
-        Of the vision transformer.
+        Width, number of layers and number of attention heads of the vision transformer.
     audio_width : int
-        Channels of HTSAT's first stage; its frames have eight times as many.
+        Channels of HTSAT's first stage; its frames have eight times as many features.
     audio_depths, audio_heads : tuple of int
-        Blocks and attention heads of HTSAT's four stages.
+        Number of blocks and of attention heads in each of HTSAT's four stages.
     """
 
     embedding_dim: int = 512
@@ -102,12 +102,12 @@ class ClipTower(ImageTower):
         return Tokens(features["image_intermediates"][0], class_token, class_token)
 
     def project_global(self, features: Tensor) -> Tensor:
-        """Apply CLIP's own projection."""
+        """Apply CLIP's projection."""
         projected: Tensor = features @ self.visual.proj
         return projected
 
     def freeze_pretrained(self) -> None:
-        """Freeze the patch embedding, the positions and the first normalisation."""
+        """Freeze the patch embedding, the positional embedding and the first normalisation."""
         self.visual.conv1.requires_grad_(False)
         self.visual.ln_pre.requires_grad_(False)
         self.visual.positional_embedding.requires_grad_(False)
@@ -128,9 +128,9 @@ class ClipTower(ImageTower):
 
 
 class HtsatTower(AudioTower):
-    """HTSAT on windows of 10 s at 48 kHz, each encoded by itself into 32 frames.
+    """HTSAT on windows of 10 s at 48 kHz, each encoded separately into 32 frames.
 
-    The published encoder repeats every one of these frames 32 times; the paper's protocol keeps four of each.
+    The published encoder repeats each of these frames 32 times; the paper's protocol keeps four of each.
     """
 
     geometry = AudioGeometry(
@@ -164,7 +164,7 @@ class HtsatTower(AudioTower):
                     fmax=14000,
                 ),
             )
-        # The classifier stays in the checkpoint, as published, and is never run.
+        # The classifier is part of the published checkpoint, but is never run.
         self.branch.tscam_conv.requires_grad_(False)
         self.branch.head.requires_grad_(False)
         self.projection = nn.Sequential(
@@ -197,13 +197,13 @@ class HtsatTower(AudioTower):
                     tokens, _ = block(tokens)
             if stage.downsample is not None:
                 tokens = stage.downsample(tokens)
-        tokens = branch.norm(tokens)  # (windows, 64, width): 8 rows, each 4 stretches of time x 2 bands
-        # t: stretch of 2.5 s, f: band, c: step of time in a stretch
+        tokens = branch.norm(tokens)  # (windows, 64, width): 4 periods x 2 bands x 8 steps
+        # t: period of 2.5 s, f: band, c: time step within a period
         cells: Tensor = tokens.reshape(-1, 4, 2, 8, self.width)  # (windows, t, f, c, width)
         return cells.mean(dim=2).flatten(1, 2)
 
     def project_global(self, features: Tensor) -> Tensor:
-        """Apply CLAP's own projection."""
+        """Apply CLAP's projection."""
         projected: Tensor = self.projection(features)
         return projected
 

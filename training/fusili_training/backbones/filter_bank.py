@@ -1,9 +1,9 @@
-"""The audio front end of the small backbone: a log-frequency spectrum, by matrix products only.
+"""The audio front end of the small backbone: a log-frequency spectrum.
 
-Low bands need long windows to be told apart, high bands short ones to keep onsets sharp: bands below
-`CROSSOVER_HZ` come from windows of some 240 ms, the others from windows of 80 ms. A frame is the middle of its
-windows. Everything is a fixed linear map, a magnitude and a logarithm. In an exported graph the map is a product
-with a matrix, which every runtime does fast; in torch it is a Fourier transform, which does less.
+Low bands need long windows to be resolved; high bands need short windows to keep onsets sharp. Bands below
+`CROSSOVER_HZ` use windows of 240 ms, the others windows of 80 ms. A frame is the middle of its windows. The front
+end is a fixed linear map, a magnitude and a logarithm. In an exported graph the linear map is a matrix product,
+which is fast in every runtime; in torch it is a Fourier transform, which needs fewer operations.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ __all__ = ["LogFrequencyFilterBank"]
 CROSSOVER_HZ = 500.0
 _LONG_WINDOW_SEC = 0.240
 _SHORT_WINDOW_SEC = 0.080
-_GAIN = 30.0  # log(1 + gain * amplitude): quiet notes stay visible, silence is 0
+_GAIN = 30.0  # in log(1 + gain * amplitude): quiet notes remain visible, silence is 0
 
 
 class LogFrequencyFilterBank(nn.Module):
@@ -31,13 +31,13 @@ class LogFrequencyFilterBank(nn.Module):
     Parameters
     ----------
     sample_rate_hz : int
-        Of the waveforms.
+        Sample rate of the waveforms.
     hop_samples : int
-        From one frame to the next; an even number.
+        Distance between frames; an even number.
     bands_per_octave : int
-        24: two a semitone.
+        Number of bands per octave; 24 gives two per semitone.
     lowest_hz, highest_hz : float
-        Centre of the lowest band, and the limit of the highest one.
+        Centre of the lowest band, and upper limit for the centre of the highest band.
     """
 
     def __init__(
@@ -50,11 +50,11 @@ class LogFrequencyFilterBank(nn.Module):
     ) -> None:
         super().__init__()
         if hop_samples < 2 or hop_samples % 2:
-            raise InputError(f"a hop of {hop_samples} samples; expected an even number of samples")
+            raise InputError(f"hop_samples is {hop_samples}; expected an even number above 0")
         if not 0 < lowest_hz < CROSSOVER_HZ < highest_hz <= sample_rate_hz / 2:
             raise InputError(
                 f"bands from {lowest_hz:g} to {highest_hz:g} Hz at {sample_rate_hz} Hz;"
-                f" expected them to hold {CROSSOVER_HZ:g} Hz and to end below half the sample rate"
+                f" expected a range that includes {CROSSOVER_HZ:g} Hz and ends below half the sample rate"
             )
         n_bands = math.floor(bands_per_octave * math.log2(highest_hz / lowest_hz)) + 1
         centres_hz = lowest_hz * 2 ** (torch.arange(n_bands, dtype=torch.float64) / bands_per_octave)
@@ -69,7 +69,7 @@ class LogFrequencyFilterBank(nn.Module):
     def forward(self, waveforms: Tensor) -> Tensor:
         """Return the spectrum [shape=(B, n_frames, n_bands)] of waveforms [shape=(B, n_samples)].
 
-        Frame m is samples ``m * hop`` to ``(m + 1) * hop``; a rest that fills no frame is left out.
+        Frame m covers the samples ``m * hop`` to ``(m + 1) * hop``; an incomplete last frame is left out.
         """
         with full_precision(waveforms.device):
             amplitudes = torch.cat([self.low(waveforms), self.high(waveforms)], dim=2)
@@ -77,7 +77,7 @@ class LogFrequencyFilterBank(nn.Module):
 
 
 class _Spectrum(nn.Module):
-    """The amplitudes of some bands, all from windows of one length."""
+    """The amplitudes of bands that share one window length."""
 
     cosines: Tensor
     sines: Tensor
@@ -98,7 +98,7 @@ class _Spectrum(nn.Module):
         length = self.n_hops * hop_samples
         bin_hz = sample_rate_hz / length
         spacing_hz = centres_hz * (2 ** (1 / bands_per_octave) - 1)
-        reach_hz = spacing_hz.clamp_min(bin_hz)  # a band narrower than a bin still holds one
+        reach_hz = spacing_hz.clamp_min(bin_hz)  # a band narrower than a bin still contains one
         first, last = (
             int((centres_hz[0] - reach_hz[0]) / bin_hz),
             math.ceil((centres_hz[-1] + reach_hz[-1]) / bin_hz),
@@ -107,8 +107,8 @@ class _Spectrum(nn.Module):
         bins_hz = torch.arange(self.bins.start, self.bins.stop, dtype=torch.float64) * bin_hz
         filters = (1 - (bins_hz[:, None] - centres_hz).abs() / reach_hz).clamp_min(0)  # (bins, bands)
 
-        # Samples lie at +-1/2, +-3/2, ... around the middle: cosines are even there and sines are odd, so that
-        # half a window, folded, is enough for each.
+        # Samples lie at +-1/2, +-3/2, ... around the middle. Cosines are even and sines are odd there, so half of
+        # the window, folded, is enough for each.
         offsets = torch.arange(length // 2, dtype=torch.float64) + 0.5
         window = 0.5 + 0.5 * torch.cos(2 * math.pi * offsets / length)  # Hann, from the middle outwards
         phases = 2 * math.pi * offsets[:, None] * bins_hz / sample_rate_hz
@@ -129,7 +129,7 @@ class _Spectrum(nn.Module):
         hops = padded.reshape(batch, n_frames + self.n_hops - 1, hop)
         windows = torch.cat([hops[:, shift : shift + n_frames] for shift in range(self.n_hops)], dim=2)
         power = self._power_by_products(windows) if torch.compiler.is_exporting() else self._power(windows)
-        # The small number keeps the root away from 0, where it has no gradient.
+        # The small number keeps the square root away from 0, where its gradient is infinite.
         return (power + 1e-12).sqrt() @ self.filters
 
     def _power(self, windows: Tensor) -> Tensor:

@@ -1,8 +1,8 @@
-"""What every backbone offers: two towers that turn a batch into tokens, and the geometry of those tokens.
+"""The interface of a backbone: two towers that turn a batch into tokens, and the geometry of these tokens.
 
-Images are float32 [shape=(B, S, height, width)]: 0 is ink, 1 is paper, S is the number of strips an image
-consists of (the staves of a system, or 1). Recordings are float32 waveforms [shape=(B, n_samples)], full scale
-is 1. All scaling and all spectra are inside the towers, so that no other code can drift away from them.
+Images are float32 [shape=(B, S, height, width)]: 0 is ink, 1 is paper, S is the number of strips in an image (the
+staves of a system, or 1). Recordings are float32 waveforms [shape=(B, n_samples)] with a full scale of 1. All
+scaling and all spectra are computed inside the towers, so that training and inference cannot differ.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ class Tokens:
     Attributes
     ----------
     local : Tensor [shape=(B, L, width)]
-        One token a patch (row-major) or frame.
+        One token per patch (row-major) or per frame.
     pooled : Tensor [shape=(B, P, width)]
         Global features of P parts of the input; the global embedding is the mean of their projections.
     class_token : Tensor [shape=(B, 1, width)] or None
-        The encoder's class token, which is no patch.
+        The encoder's class token, which is not a patch.
     mask : Tensor of bool [shape=(B, L)] or None
-        True where `local` is no padding; None when the backbone knows no padding.
+        False where `local` is padding; None if the backbone has no padding.
     """
 
     local: Tensor
@@ -43,18 +43,18 @@ class Tokens:
 
 @dataclass(frozen=True)
 class ImageGeometry:
-    """What an image tower takes, and where its patches lie.
+    """The input of an image tower, and the places of its patches.
 
     Attributes
     ----------
     height_px : int
         Height of one strip.
     width_px : int or None
-        Width; None: any.
+        Width of an image; None: any.
     patch_width_px, patch_height_px : int
         Size of a patch in a strip; a patch as high as the strip covers all strips of the image.
     max_strips : int or None
-        The most strips an image may have; None: any number.
+        Largest number of strips in an image; None: any number.
     staff_space_px, margin_spaces : float or None
         For strips of one staff each: distance of the staff lines, and margin above and below the staff in staff
         spaces.
@@ -69,7 +69,7 @@ class ImageGeometry:
     margin_spaces: float | None = None
 
     def grid(self, width_px: int, n_strips: int = 1) -> PatchGrid:
-        """Return the patches of an image of a given width; a rest that fills no patch has none."""
+        """Return the patches of an image of a given width; an incomplete last column is left out."""
         cols = width_px // self.patch_width_px
         rows = self.height_px // self.patch_height_px
         return PatchGrid(
@@ -77,7 +77,7 @@ class ImageGeometry:
         )
 
     def check(self, images: Tensor) -> None:
-        """Refuse images [shape=(B, S, height, width)] that the tower cannot take."""
+        """Raise an error if the tower cannot take these images [shape=(B, S, height, width)]."""
         fits = (
             images.ndim == 4
             and images.shape[2] == self.height_px
@@ -96,17 +96,16 @@ class ImageGeometry:
 
 @dataclass(frozen=True)
 class AudioGeometry:
-    """What an audio tower takes, and when its frames are.
+    """The input of an audio tower, and the times of its frames.
 
     Attributes
     ----------
     sample_rate_hz : int
-        Of the waveform.
+        Sample rate of the waveform.
     frame_samples : int
-        From one frame to the next.
+        Samples from one frame to the next.
     window_samples : int or None
-        The waveform's length must be a multiple of this; None: any length, and a rest that fills no frame is
-        left out.
+        The length of the waveform must be a multiple of this; None: any length, without an incomplete last frame.
     frame_repeats : int
         How many frames of the paper's protocol one frame stands for.
     """
@@ -126,7 +125,7 @@ class AudioGeometry:
         return FrameGrid(n_samples // self.frame_samples, self.frame_sec)
 
     def check(self, waveforms: Tensor) -> None:
-        """Refuse waveforms [shape=(B, n_samples)] that the tower cannot take."""
+        """Raise an error if the tower cannot take these waveforms [shape=(B, n_samples)]."""
         if waveforms.ndim != 2:
             raise InputError(f"waveforms of shape {tuple(waveforms.shape)}; expected (B, n_samples), mono")
         n_samples = waveforms.shape[1]
@@ -147,7 +146,7 @@ class EncoderTower(nn.Module, ABC):
     width : int
         Number of features of a token.
     embedding_dim : int
-        d of the global embeddings.
+        Dimension d of the global embeddings.
     """
 
     width: int
@@ -162,17 +161,17 @@ class EncoderTower(nn.Module, ABC):
         """Apply the global head to features [shape=(..., width)] -> [shape=(..., embedding_dim)]."""
 
     def freeze_pretrained(self) -> None:
-        """Freeze what stays as it is when pretrained weights are fine-tuned; nothing by default."""
+        """Freeze the parameters that are not fine-tuned when the weights are pretrained; none by default."""
 
     def set_gradient_checkpointing(self, enabled: bool) -> None:
-        """Trade time for memory in the backward pass; without effect where there is little to gain."""
+        """Recompute activations in the backward pass to save memory; without effect by default."""
 
     def head_parameters(self) -> Iterator[nn.Parameter]:
-        """Yield the parameters that learn at the rate of the heads; none by default."""
+        """Yield the parameters that are trained with the learning rate of the heads; none by default."""
         return iter(())
 
     def global_head_parameters(self) -> Iterator[nn.Parameter]:
-        """Yield the parameters that only the global embedding needs; none by default."""
+        """Yield the parameters that only the global embedding uses; none by default."""
         return iter(())
 
 

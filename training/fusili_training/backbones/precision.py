@@ -1,4 +1,4 @@
-"""Keeping spectra in full precision while the rest of a model runs under autocast."""
+"""Computing spectra in full precision while the rest of a model runs under autocast."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["full_precision"]
 
 
 def full_precision(device: torch.device) -> AbstractContextManager[object]:
-    """Return a context without autocast; where there is none anyway, one that leaves no trace in a graph."""
+    """Return a context without autocast: a null context, which leaves no trace in a graph, if autocast is off."""
     if torch.is_autocast_enabled(device.type):
         return torch.autocast(device.type, enabled=False)
     return nullcontext()

@@ -1,8 +1,8 @@
-"""Importing the two published encoders, on the packages as they are.
+"""Importing the two published encoders from unmodified packages.
 
-`open_clip` needs torchvision, whose import fails when its compiled operators do not fit the installed torch.
-Of `laion_clap` only ``clap_module/htsat.py`` is imported, under a parent package of our own: importing
-`laion_clap` itself fetches tokenizers from the network and changes `sys.path`.
+`open_clip` needs torchvision, whose import fails if its compiled operators do not match the installed torch. From
+`laion_clap` only ``clap_module/htsat.py`` is imported, under a parent package of our own: importing `laion_clap`
+itself downloads tokenizers and changes `sys.path`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from fusili_mir.errors import MissingExtraError
 __all__ = ["import_htsat", "import_open_clip"]
 
 _HTSAT_PARENT = "_fusili_training_clap_module"
-_OPERATORS: list[torch.library.Library] = []  # a library that is collected takes its operators with it
+_OPERATORS: list[torch.library.Library] = []  # kept alive: the operators vanish with their library
 
 
 def import_open_clip() -> Any:
@@ -35,7 +35,7 @@ def import_open_clip() -> Any:
 
 
 def import_htsat() -> Any:
-    """Return LAION-CLAP's module `htsat`, its `window_reverse` replaced by one that exports rightly."""
+    """Return LAION-CLAP's module `htsat`, with a `window_reverse` that is exported correctly."""
     if f"{_HTSAT_PARENT}.htsat" in sys.modules:
         return sys.modules[f"{_HTSAT_PARENT}.htsat"]
     spec = importlib.util.find_spec("laion_clap")
@@ -51,9 +51,9 @@ def import_htsat() -> Any:
 
 
 def window_reverse(windows: Tensor, window_size: int, height: int, width: int) -> Tensor:
-    """Put windows [shape=(B * n_windows, w, w, C)] together again [shape=(B, height, width, C)].
+    """Reassemble windows [shape=(B * n_windows, w, w, C)] to images [shape=(B, height, width, C)].
 
-    The published function computes B as a Python number, which becomes a constant of an exported graph.
+    The published function computes B as a Python number, which becomes a constant in an exported graph.
     """
     channels = windows.shape[-1]
     windows = windows.reshape(

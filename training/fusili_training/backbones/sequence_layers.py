@@ -1,4 +1,4 @@
-"""Layers along one axis, columns of a score or frames of a recording, that take no notice of padding."""
+"""Layers along one axis, the columns of a score or the frames of a recording, that ignore padding."""
 
 from __future__ import annotations
 
@@ -9,27 +9,27 @@ __all__ = ["ConvolutionBlock", "LeftContext", "trailing_mask"]
 
 
 def trailing_mask(present: Tensor) -> Tensor:
-    """Say what is no trailing padding [shape=(B, L)], given where something is present [shape=(B, L)].
+    """Return False for trailing padding [shape=(B, L)], given where something is present [shape=(B, L)].
 
-    The first place counts as valid even if all of an item is empty, so that there is always one.
+    The first place is never padding, so even an empty item has one valid place.
     """
     still_to_come = present.flip(1).to(torch.int32).cumsum(dim=1).flip(1)
     return torch.cat([torch.ones_like(present[:, :1]), still_to_come[:, 1:] > 0], dim=1)
 
 
 class ConvolutionBlock(nn.Module):
-    """A residual block: a depthwise convolution along the axis, then a two-layer network at every place.
+    """A residual block: a depthwise convolution along the axis, then a two-layer network for each place.
 
     Parameters
     ----------
     width : int
         Number of features.
     kernel_size : int
-        Odd.
+        Size of the kernel; an odd number.
     dilation : int
-        Distance of the places that one kernel sees.
+        Distance of the places that a kernel covers.
     expansion : int
-        Hidden features for each feature.
+        Hidden features per feature.
     """
 
     def __init__(self, width: int, kernel_size: int = 7, dilation: int = 1, expansion: int = 2) -> None:
@@ -57,21 +57,21 @@ class ConvolutionBlock(nn.Module):
 
 
 class LeftContext(nn.Module):
-    """What a reader remembers from the left: clef, key signature, accidentals.
+    """Context from the left, such as clef, key signature and accidentals.
 
-    Each of several heads averages values over all places up to the current one, with weights that the places
-    themselves ask for and that fade slowly with distance. The average is narrow and is added to the features:
-    they stay local but for what the heads carry along.
+    Each of several heads averages values over all places up to the current one. The weights depend on the places
+    themselves and decay slowly with distance. The averages have few features and are added to the features of
+    each place, which otherwise stay local.
 
     Parameters
     ----------
     width : int
         Number of features.
     n_heads, head_width : int
-        Size of the memory.
+        Number of heads, and features per head.
     """
 
-    max_decay = 0.01  # logarithm a place: the weights of 4000 places still are within the range of float32
+    max_decay = 0.01  # of the log weight, per place: the weights of 4000 places stay in the range of float32
     max_log_weight = 8.0
 
     def __init__(self, width: int, n_heads: int = 8, head_width: int = 8) -> None:

@@ -1,10 +1,10 @@
-"""The small backbone: trained from scratch, for staff strips and laptop CPUs.
+"""The small backbone, trained from scratch, for staff strips and laptop CPUs.
 
-An image is the staves of one system, each a strip in which the five lines lie at fixed rows, so that height is
-pitch. Each staff is encoded by itself, column by column; the columns of all staves are fused into one row of
-patches. A recording is a log-frequency spectrum with its bands as channels. Both towers are convolutional along
+An image shows the staves of one system, each as a strip in which the five lines lie at fixed rows, so height is
+pitch. Each staff is encoded separately, column by column; the columns of all staves are fused into one row of
+patches. A recording is a log-frequency spectrum whose bands are channels. Both towers are convolutional along
 their axis and take any width, any number of staves and any length. Padding is blank paper on the right, blank
-staves below and zeros at the end; the tokens of an item do not depend on how much of it there is.
+staves below, and zeros at the end; the tokens of an item do not depend on the amount of padding.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ class SmallOptions:
     Attributes
     ----------
     width : int
-        Features of a token, on both sides.
+        Number of features of a token, in both towers.
     embedding_dim : int
-        d of the global embeddings.
+        Dimension d of the global embeddings.
     stem_channels : tuple of int
         Channels of the three convolutions that reduce a strip to columns.
     staff_space_px : int
@@ -52,11 +52,12 @@ class SmallOptions:
     margin_spaces : float
         Margin above and below the staff, for ledger lines, in staff spaces.
     sample_rate_hz : int
-        Of the waveform.
+        Sample rate of the waveform.
     hop_ms : int
-        From one frame to the next.
+        Time from one frame to the next.
     image_dilations, system_dilations, audio_dilations : tuple of int
-        One block each: on the columns of a staff, on the fused columns, on the frames.
+        Dilations of the convolution blocks, one block each: on the columns of a staff, on the fused columns, on
+        the frames.
     """
 
     width: int = 160
@@ -91,12 +92,12 @@ class _GlobalHead(nn.Sequential):
 
 
 def _masked_mean(features: Tensor, mask: Tensor) -> Tensor:
-    """Average features [shape=(B, L, width)] where `mask` [shape=(B, L, 1)] is 1 [shape=(B, 1, width)]."""
+    """Return the mean [shape=(B, 1, width)] of the features [shape=(B, L, width)] where `mask` is 1."""
     return (features * mask).sum(dim=1, keepdim=True) / mask.sum(dim=1, keepdim=True)
 
 
 class StaffTower(ImageTower):
-    """Staff strips [shape=(B, S, height, width)] -> one token for every 4 pixels of width."""
+    """Staff strips [shape=(B, S, height, width)] -> one token per 4 pixels of width."""
 
     def __init__(self, options: SmallOptions) -> None:
         super().__init__()
@@ -124,7 +125,7 @@ class StaffTower(ImageTower):
             ]
         )
         rows = options.strip_px // _VERTICAL_STRIDE
-        self.height = nn.Linear(rows * third, options.width)  # the row is the pitch: never pooled
+        self.height = nn.Linear(rows * third, options.width)  # never pooled: the row is the pitch
         self.context = LeftContext(options.width)
         self.staff_blocks = nn.ModuleList(
             ConvolutionBlock(options.width, dilation=d) for d in options.image_dilations
@@ -137,7 +138,7 @@ class StaffTower(ImageTower):
         self.global_head = _GlobalHead(options.width, options.embedding_dim)
 
     def forward(self, inputs: Tensor) -> Tokens:
-        """Encode staff strips; the mask is false for columns after the last ink."""
+        """Encode staff strips; the mask is False after the last column with ink."""
         self.geometry.check(inputs)
         batch, n_staves = inputs.shape[:2]
         n_columns = inputs.shape[3] // _COLUMN_PX
@@ -151,7 +152,7 @@ class StaffTower(ImageTower):
         valid = mask.to(ink.dtype)[:, :, None]  # (B, columns, 1)
         staff_valid = valid[:, None].expand(-1, n_staves, -1, -1).flatten(0, 1)  # (B * S, columns, 1)
         ink = ink.flatten(0, 1)[:, None]
-        if self.training:  # blank staves cost as much as others, and would be part of the batch statistics
+        if self.training:  # blank staves would cost time and distort the batch statistics
             present = is_staff.flatten()
             encoded = self._encode_staves(ink[present], staff_valid[present])
             columns = encoded.new_zeros(len(present), *encoded.shape[1:]).index_put((present,), encoded)
@@ -166,8 +167,8 @@ class StaffTower(ImageTower):
 
     def _encode_staves(self, ink: Tensor, valid: Tensor) -> Tensor:
         """Return columns [shape=(n, columns, width)] of staves given as ink [shape=(n, 1, height, width_px)]."""
-        # Squares of 4 px become channels, so that 2 x 2 of them are 8 x 8 px about the middle of a column: the
-        # same as one convolution with that kernel, whose gradient takes six times as long on a CPU.
+        # Squares of 4 px become channels, so 2 x 2 of them are 8 x 8 px around the middle of a column. This
+        # equals a convolution with an 8 x 8 kernel, whose gradient takes six times as long on a CPU.
         features = functional.pixel_unshuffle(functional.pad(ink, [_COLUMN_PX // 2] * 4), _COLUMN_PX)
         for layer in self.stem:
             features = layer(features, valid[:, None, None, :, 0])
@@ -177,7 +178,7 @@ class StaffTower(ImageTower):
         return columns
 
     def _fuse_staves(self, staves: Tensor, is_staff: Tensor) -> Tensor:
-        """Return the columns of a system [shape=(B, columns, width)] from those of its staves."""
+        """Return the columns of a system [shape=(B, columns, width)], given those of its staves."""
         strongest = staves.masked_fill(~is_staff, -1e4).amax(dim=1)
         total = (staves * is_staff).sum(dim=1)
         fused: Tensor = self.fuse(torch.cat([strongest, total], dim=2))
@@ -194,7 +195,7 @@ class StaffTower(ImageTower):
 
 
 class _StemLayer(nn.Module):
-    """A convolution that gives as many columns as there are."""
+    """A convolution that keeps the number of columns."""
 
     def __init__(
         self, n_in: int, n_out: int, kernel_size: int, padding: int, stride: tuple[int, int] = (1, 1)
@@ -211,7 +212,7 @@ class _StemLayer(nn.Module):
 
 
 class FrameTower(AudioTower):
-    """Waveforms [shape=(B, n_samples)] -> one token for every hop."""
+    """Waveforms [shape=(B, n_samples)] -> one token per hop."""
 
     def __init__(self, options: SmallOptions) -> None:
         super().__init__()
@@ -227,7 +228,7 @@ class FrameTower(AudioTower):
         self.global_head = _GlobalHead(options.width, options.embedding_dim)
 
     def forward(self, inputs: Tensor) -> Tokens:
-        """Encode waveforms; the mask is false for frames after the last sample that is not 0."""
+        """Encode waveforms; the mask is False after the last frame with a sample other than 0."""
         self.geometry.check(inputs)
         hop = self.geometry.frame_samples
         n_frames = inputs.shape[1] // hop

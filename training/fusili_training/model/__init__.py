@@ -1,1 +1,1 @@
-"""The trained model: two backbones, their heads, and the weights that it starts from."""
+"""The trained model: two encoders, their heads, and the weights they start from."""

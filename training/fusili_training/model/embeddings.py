@@ -1,4 +1,4 @@
-"""What an encoder with its heads makes of a batch."""
+"""The embeddings of a batch, as an encoder with its heads gives them."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ __all__ = ["Embeddings"]
 
 @dataclass(frozen=True)
 class Embeddings:
-    """The embeddings of B images (local ones: patches) or B recordings (local ones: frames).
+    """The embeddings of B images (local: patches) or of B recordings (local: frames).
 
     Attributes
     ----------
     local : Tensor [shape=(B, L, d)]
         L2-normalised patch or frame embeddings.
     mask : Tensor of bool [shape=(B, L)] or None
-        True where `local` is no padding; None when nothing is padded.
+        False where `local` is padding; None if there is no padding.
     pooled : Tensor [shape=(B, d)]
         L2-normalised global embeddings.
     """

@@ -26,7 +26,7 @@ Heads = Literal["local", "global"]
 
 @dataclass(frozen=True)
 class ModelOptions:
-    """What a model is made of; read from a recipe and kept in its checkpoints.
+    """The parts of a model; read from a recipe and kept in its checkpoints.
 
     Attributes
     ----------
@@ -72,8 +72,8 @@ class ModelOptions:
 class PairOutput:
     """A batch of pairs, encoded for training.
 
-    `images` and `recordings` with the two scales are what the contrastive loss takes. `patches` and the tokens
-    are for local supervision.
+    The contrastive loss takes `images`, `recordings` and the two scales; local supervision takes `patches` and
+    the tokens.
     """
 
     images: Embeddings
@@ -85,7 +85,7 @@ class PairOutput:
 
     @property
     def patches(self) -> Tensor:
-        """The local embeddings of the images [shape=(B, N, d)] without a class token."""
+        """The patch embeddings [shape=(B, N, d)], without the class token that training may put in front."""
         return self.images.local[:, -self.image_tokens.local.shape[1] :]
 
 
@@ -98,11 +98,10 @@ class ParameterGroup:
 
 
 class FusiliModel(nn.Module):
-    """Images and recordings in one space, as wholes and piece by piece.
+    """Embeds images and recordings in one space, globally and locally.
 
-    `image` and `audio` are the towers, `image_head` and `audio_head` the local heads; the global heads belong
-    to the towers, where the pretrained encoders have them. With `pooling` by prototypes they stay unused and
-    frozen.
+    `image` and `audio` are the towers, `image_head` and `audio_head` the local heads. The global heads are part
+    of the towers, as in the pretrained encoders; with `pooling` by prototypes they are unused and frozen.
     """
 
     def __init__(self, options: ModelOptions) -> None:
@@ -130,7 +129,7 @@ class FusiliModel(nn.Module):
         images : Tensor [shape=(B, S, height, width)]
             0 is ink, 1 is paper.
         waveforms : Tensor [shape=(B, n_samples)]
-            At the sample rate of ``audio.geometry``.
+            Waveforms at the sample rate of ``audio.geometry``.
         """
         image_tokens, audio_tokens = self.image(images), self.audio(waveforms)
         return PairOutput(
@@ -143,10 +142,10 @@ class FusiliModel(nn.Module):
         )
 
     def encode_images(self, images: Tensor, heads: Heads = "local") -> Embeddings:
-        """Encode images [shape=(B, S, height, width)]; patches only, no class token.
+        """Encode images [shape=(B, S, height, width)] into patches, without the class token.
 
-        `heads` says which heads the patches go through: "global" for models that were trained with the global
-        loss alone, whose local heads have learnt nothing.
+        `heads` are the heads that embed the patches: "global" for models trained with the global loss alone,
+        whose local heads are untrained.
         """
         return self._embed(self.image(images), "image", heads)
 
@@ -172,19 +171,19 @@ class FusiliModel(nn.Module):
             pooled = self.pooling(local[:, -tokens.local.shape[1] :], tokens.mask, name)
         else:
             raise InputError(
-                'a model with pooling = "prototypes" has no global heads for its local features to go through;'
-                " expected local heads"
+                'heads is "global" for a model with pooling = "prototypes", which has no global heads for local'
+                ' features; expected "local"'
             )
         return Embeddings(local, mask, pooled)
 
     @torch.no_grad()
     def clamp_scales(self) -> None:
-        """Keep both scales within [1, max_scale]; call it after every optimiser step."""
+        """Clamp both scales to [1, max_scale]; to be called after every optimiser step."""
         for logit_scale in (self.logit_scale_local, self.logit_scale_global):
             logit_scale.clamp_(0.0, math.log(self.options.max_scale))
 
     def freeze_unused(self, alpha: float) -> None:
-        """Freeze the heads that a loss with this `alpha` never reaches, as DistributedDataParallel demands."""
+        """Freeze the heads that a loss with this `alpha` never reaches, as DistributedDataParallel requires."""
         if alpha == 0:
             self.image_head.requires_grad_(False)
             self.audio_head.requires_grad_(False)
@@ -194,14 +193,14 @@ class FusiliModel(nn.Module):
                 parameter.requires_grad_(False)
 
     def global_parameters(self) -> list[nn.Parameter]:
-        """Return what only the global embeddings need: their heads and their scale."""
+        """Return the parameters that only the global embeddings use: their heads and their scale."""
         if self.pooling is not None:
             return [self.logit_scale_global, *self.pooling.parameters()]
         towers = (self.image, self.audio)
         return [self.logit_scale_global, *(p for tower in towers for p in tower.global_head_parameters())]
 
     def parameter_groups(self) -> list[ParameterGroup]:
-        """Return the trainable parameters: the heads and scales, and the encoders, which learn more slowly."""
+        """Return the trainable parameters in two groups: heads and scales, and the encoders."""
         in_heads = {id(p) for tower in (self.image, self.audio) for p in tower.head_parameters()}
         in_towers = {id(p) for tower in (self.image, self.audio) for p in tower.parameters()}
         trainable = [p for p in self.parameters() if p.requires_grad]

@@ -1,8 +1,9 @@
-"""Pooling by prototypes: a whole is described by how often, and how clearly, each of many local things is in it.
+"""Pooling by prototypes: a segment is described by how often and how clearly each of many local patterns occurs.
 
-The prototypes are directions in the space of the local embeddings, so that a patch and the frames that it sounds
-in are near the same ones: images and recordings share them, and the projection that follows. A mean of tokens
-tells apart the pieces that segments come from; this tells apart the segments of a piece.
+The prototypes are directions in the space of the local embeddings. A patch and the frames in which it sounds are
+close to the same prototypes, so images and recordings share them, and the projection that follows. A mean of
+tokens distinguishes the pieces that segments come from; this pooling also distinguishes the segments of one
+piece.
 """
 
 from __future__ import annotations
@@ -15,10 +16,10 @@ from fusili_mir.model.bundle import Tower
 
 __all__ = ["PrototypePooling"]
 
-_SHARPNESS = 20.0  # of the choice between prototypes, a factor of cosines
-_LEAST_SHARE = 1e-6  # below it all shares are alike; their root has a steep slope at 0
+_SHARPNESS = 20.0  # factor of the cosines in the softmax over prototypes
+_LEAST_SHARE = 1e-6  # added to the shares, as the slope of their square root is infinite at 0
 _LEAST_VARIANCE = 1e-6
-_LEAST_RATE = 0.01  # at which the statistics follow what is seen
+_LEAST_RATE = 0.01  # weight of the latest batch in the statistics
 
 
 class PrototypePooling(nn.Module):
@@ -27,22 +28,22 @@ class PrototypePooling(nn.Module):
     Parameters
     ----------
     embedding_dim : int
-        d of local and global embeddings.
+        Dimension d of local and global embeddings.
     n_prototypes : int
 
     Attributes
     ----------
     prototypes : Tensor [shape=(n_prototypes, d)]
-        Directions of length 1, random ones at first. They are not trained: where the local embeddings stay as
-        they are, so do the features.
+        Unit vectors, random at first. They are not trained, so the features stay the same if the local embeddings
+        do.
     projection : nn.Linear
-        Standardised features -> global embedding, the same for images and recordings.
+        Standardised features -> global embedding, shared by images and recordings.
     centres : Tensor [shape=(2, n_features)]
         Mean features of images and of recordings.
     variance : Tensor [shape=(n_features,)]
-        Of the features about these means.
+        Variance of the features around these means.
     n_followed : Tensor of int64 [shape=()]
-        Batches that the statistics are from.
+        Number of batches in the statistics.
     """
 
     prototypes: Tensor
@@ -68,14 +69,14 @@ class PrototypePooling(nn.Module):
         local : Tensor [shape=(B, L, d)]
             L2-normalised patch or frame embeddings.
         mask : Tensor of bool [shape=(B, L)] or None
-            True where `local` is no padding.
+            False where `local` is padding.
         tower : "image" or "audio"
-            Where they come from.
+            Tower that the embeddings come from.
         """
         return self.project(self.describe(local, mask), tower)
 
     def project(self, features: Tensor, tower: Tower) -> Tensor:
-        """Return L2-normalised global embeddings [shape=(B, d)] of what `describe` gives."""
+        """Return L2-normalised global embeddings [shape=(B, d)], given features of `describe`."""
         centre = self.centres[0 if tower == "image" else 1]
         standardised = (features - centre) / (self.variance + _LEAST_VARIANCE).sqrt()
         return functional.normalize(self.projection(standardised).float(), dim=-1)
@@ -83,8 +84,8 @@ class PrototypePooling(nn.Module):
     def describe(self, local: Tensor, mask: Tensor | None) -> Tensor:
         """Return features [shape=(B, n_features)]; the arguments are those of `forward`.
 
-        The first half is the root of the share of places that fall to each prototype, the second the cosine of
-        the place that is most like it.
+        The first half holds, for each prototype, the square root of the share of places assigned to it; the
+        second half holds the cosine of the most similar place.
         """
         cosines = local @ self.prototypes.T  # (B, L, n_prototypes)
         shares = (_SHARPNESS * cosines).softmax(dim=2)
@@ -98,16 +99,16 @@ class PrototypePooling(nn.Module):
 
     @torch.no_grad()
     def begin_with(self, patches: Tensor, mask: Tensor | None) -> None:
-        """Take patches [shape=(B, L, d)] of a trained model, evenly from all of a batch, as the prototypes."""
+        """Make patches [shape=(B, L, d)] of a trained model the prototypes, evenly spaced over the batch."""
         found = patches.flatten(0, 1) if mask is None else patches[mask]
         places = torch.linspace(0, len(found) - 1, len(self.prototypes), device=found.device).round().long()
         self.prototypes.copy_(found[places])
 
     @torch.no_grad()
     def follow(self, images: Tensor, recordings: Tensor) -> None:
-        """Let the statistics follow the features [shape=(B, n_features)] of a batch.
+        """Update the statistics with the features [shape=(B, n_features)] of a batch.
 
-        They are means over all batches at first, and then over the latest hundred or so.
+        At first they are means over all batches, later over about the latest hundred.
         """
         self.n_followed += 1
         rate = max(1 / int(self.n_followed), _LEAST_RATE)

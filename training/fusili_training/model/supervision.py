@@ -1,8 +1,8 @@
-"""Local supervision: what the renderer's truth adds to the contrastive loss.
+"""Local supervision: loss terms from the renderer's truth, added to the contrastive loss.
 
-The renderer knows which note head lies where and when its note sounds. From that come a dense target, which
-patch belongs to which frame, and targets for the pitches that lie in a patch and sound in a frame. The heads
-that predict pitches are part of training only.
+The renderer knows where each note head lies and when its note sounds. This gives a dense target, which patch
+belongs to which frame, and targets for the pitches in a patch and in a frame. The heads that predict pitches are
+used in training only.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def alignment_loss(
     patch_mask: Tensor | None = None,
     frame_mask: Tensor | None = None,
 ) -> Tensor:
-    """Return the cross-entropy of the similarity matrix of each pair against its true alignment, both ways.
+    """Return the cross-entropy between each pair's similarity matrix and its true alignment, in both directions.
 
     Parameters
     ----------
@@ -38,9 +38,10 @@ def alignment_loss(
     scale : Tensor [shape=()]
         Inverse temperature.
     targets : Tensor [shape=(B, N, M)]
-        How much a patch belongs to a frame, at least 0. Rows and columns without any weight do not count.
+        Weight with which a patch belongs to a frame, at least 0. Rows and columns without any weight do not
+        count.
     patch_mask, frame_mask : Tensor of bool [shape=(B, N), (B, M)], optional
-        True where there is no padding.
+        False for padding.
 
     Returns
     -------
@@ -63,11 +64,11 @@ def alignment_loss(
     return (to_patch + to_frame) / 2
 
 
-_NEVER = -1e4  # finite: a softmax over padding alone must not give NaN, which would spoil its gradient
+_NEVER = -1e4  # finite, as a softmax over padding alone must not give NaN, in value or gradient
 
 
 def _cross_entropy(logits: Tensor, targets: Tensor, dim: int) -> Tensor:
-    """Average the cross-entropy over all slices along `dim` that have any target."""
+    """Return the mean cross-entropy of the slices along `dim` that have a target."""
     weight = targets.sum(dim=dim)
     counted = weight > 0
     entropy = -(targets * logits.log_softmax(dim=dim)).sum(dim=dim) / weight.clamp_min(1e-12)
@@ -76,7 +77,7 @@ def _cross_entropy(logits: Tensor, targets: Tensor, dim: int) -> Tensor:
 
 @dataclass(frozen=True)
 class NoteTargets:
-    """Which pitches are where, 0 or 1, pitch index = MIDI pitch - `fusili_training.pitches.LOWEST_PITCH`.
+    """Presence of each pitch, 0 or 1; index 0 is `fusili_training.pitches.LOWEST_PITCH`.
 
     Attributes
     ----------
@@ -94,14 +95,14 @@ class NoteTargets:
 
 
 class NoteHeads(nn.Module):
-    """Predict pitches from patch and frame features.
+    """Predicts pitches from patch and frame features.
 
     Parameters
     ----------
     image_width, audio_width : int
-        Number of features of a patch and of a frame, before the heads that embed them.
+        Number of features of a patch token and of a frame token.
     positive_weight : float
-        Weight of a pitch that is there against one that is not: few of the 88 are.
+        Weight of a present pitch relative to an absent one; few of the 88 are present.
     """
 
     def __init__(self, image_width: int, audio_width: int, positive_weight: float = 4.0) -> None:
@@ -121,7 +122,7 @@ class NoteHeads(nn.Module):
         patch_mask: Tensor | None = None,
         frame_mask: Tensor | None = None,
     ) -> Tensor:
-        """Return the sum of the three binary cross-entropies, each averaged over valid places and pitches.
+        """Return the sum of the three binary cross-entropies, each averaged over all pitches, without padding.
 
         Parameters
         ----------
@@ -130,9 +131,9 @@ class NoteHeads(nn.Module):
         frame_features : Tensor [shape=(B, M, audio_width)]
             Frame tokens of the audio encoder.
         targets : NoteTargets
-            The truth.
+            The true pitches.
         patch_mask, frame_mask : Tensor of bool [shape=(B, N), (B, M)], optional
-            True where there is no padding.
+            False for padding.
         """
         return (
             self._loss(self.patch_pitches(patch_features), targets.patch_pitches, patch_mask)

@@ -1,4 +1,4 @@
-"""What local supervision asks of a batch: the truth about its segments as tensors on the grids of a model."""
+"""The targets of local supervision: the truth about segments as tensors on the grids of a model."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ __all__ = ["DenseTargets", "dense_targets"]
 
 @dataclass(frozen=True)
 class DenseTargets:
-    """What local supervision asks of a batch.
+    """The targets of a batch.
 
     Attributes
     ----------
     alignment : Tensor [shape=(B, N, M)]
-        How much a patch belongs to a frame: 1 where a note begins, half of it every `recency_sec` that the note
-        is held on. Padding, frames of silence and patches without a note head are 0 throughout.
+        Weight with which a patch belongs to a frame: 1 where a note begins, halved every `recency_sec` while it
+        is held. 0 for padding, silent frames and patches without a note head.
     notes : NoteTargets
-        Which pitches lie in a patch, sound in a frame, and begin in a frame.
+        Pitches that lie in a patch, sound in a frame, and begin in a frame.
     """
 
     alignment: Tensor
@@ -45,7 +45,7 @@ class DenseTargets:
 
 
 def _heard_in_the_middle(truth: TruthArray, frame_sec: float) -> TruthArray:
-    """Shorten notes at both ends, so that they overlap the frames in whose middle they sound."""
+    """Shorten notes by half a frame at both ends: they then overlap the frames in whose middle they sound."""
     shortened = truth.copy()
     shortened["onset_sec"] += frame_sec / 2
     shortened["offset_sec"] -= frame_sec / 2
@@ -55,19 +55,19 @@ def _heard_in_the_middle(truth: TruthArray, frame_sec: float) -> TruthArray:
 def dense_targets(
     truths: Sequence[TruthArray], patches: PatchGrid, frames: FrameGrid, recency_sec: float
 ) -> DenseTargets:
-    """Return the targets of a batch, all of whose segments have been padded to the same grids.
+    """Return the targets of a batch whose segments are padded to the same grids.
 
-    What sounds in a frame is what sounds in its middle: a model that learns this turns to a note when it begins,
-    neither earlier nor later.
+    A note sounds in a frame if it sounds in the middle of the frame, so a model learns to turn to a note exactly
+    when it begins.
 
     Parameters
     ----------
     truths : sequence of TruthArray [shape=(notes,)]
-        One an item.
+        Truth of each item.
     patches, frames : PatchGrid, FrameGrid
-        Of the padded images and waveforms.
+        Grids of the padded images and waveforms.
     recency_sec : float
-        Half-life of a held note's weight.
+        Half-life of the weight of a held note.
     """
     batch, n_patches, n_frames = len(truths), len(patches), len(frames)
     alignment = np.zeros((batch, n_patches, n_frames), dtype=np.float32)

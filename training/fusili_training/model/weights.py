@@ -1,6 +1,6 @@
-"""Reading weights from files, without ever running code that is in them.
+"""Reading weights from files without running any code in them.
 
-Nothing here touches the network but `download_clip_weights`, which is called only when a recipe asks for it.
+Only `download_clip_weights` uses the network, and it is called only if a recipe says so.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ __all__ = [
     "read_checkpoint",
 ]
 
-# Prefixes in a file -> prefixes in `FusiliModel`. Whatever else a file holds (text encoders) is left alone.
+# Prefixes in a file -> prefixes in `FusiliModel`. Other weights in a file, such as text encoders, are ignored.
 RELEASED_KEYS = {
     "image_model.visual.": "image.visual.",
     "audio_model.model.audio_branch.": "audio.branch.",
@@ -46,13 +46,15 @@ CLAP_KEYS = {"audio_branch.": "audio.branch.", "audio_projection.": "audio.proje
 
 _PRETRAINED_CLIP = ("ViT-B-32", "laion2b_s34b_b79k")
 _STATE_KEYS = ("model_state_dict", "state_dict")
-_WRAPPER = "module."  # what DistributedDataParallel puts before every key
+_WRAPPER = "module."  # prefix that DistributedDataParallel adds to every key
 
 
 def read_checkpoint(path: Path) -> dict[str, Any]:
-    """Read a safetensors file or a torch file that holds tensors and plain values only."""
+    """Read a safetensors file, or a torch file that contains tensors and plain values only."""
     if not path.is_file():
-        raise InputError(f"there is no weights file {path}; give the path of a .safetensors or torch file")
+        raise InputError(
+            f"there is no weights file {path}; expected the path of a .safetensors or torch file"
+        )
     if path.suffix == ".safetensors":
         return _read_safetensors(path)
     try:
@@ -70,7 +72,7 @@ def read_checkpoint(path: Path) -> dict[str, Any]:
 
 
 def load_state_dict(path: Path) -> dict[str, Tensor]:
-    """Return the tensors of a weights file by name, out of whatever wrapping it has."""
+    """Return the tensors of a weights file by name, without wrappers and prefixes."""
     content: Any = read_checkpoint(path)
     for key in _STATE_KEYS:
         if isinstance(content.get(key), Mapping):
@@ -95,18 +97,18 @@ def load_clap_weights(model: FusiliModel, path: Path) -> None:
 
 
 def load_released_checkpoint(model: FusiliModel, path: Path) -> None:
-    """Load a checkpoint that the paper's released code wrote into a clip-clap model."""
+    """Load a checkpoint of the paper's released code into a clip-clap model."""
     _load(model, load_state_dict(path), RELEASED_KEYS, tuple(RELEASED_KEYS.values()), path)
 
 
 def is_released_checkpoint(state: Iterable[str]) -> bool:
-    """Say whether these are names of weights of the paper's released code."""
+    """Return whether these are the names of weights of the paper's released code."""
     names = list(state)
     return all(any(name.startswith(prefix) for name in names) for prefix in RELEASED_KEYS)
 
 
 def download_clip_weights(model: FusiliModel) -> None:
-    """Fetch CLIP's pretrained weights by open_clip's tag, from the network, into a clip-clap model."""
+    """Download CLIP's pretrained weights by open_clip's tag and load them into a clip-clap model."""
     name, tag = _PRETRAINED_CLIP
     pretrained = import_open_clip().create_model(name, pretrained=tag)
     state = {f"visual.{key}": value for key, value in pretrained.visual.state_dict().items()}
@@ -120,7 +122,7 @@ def _load(
     wanted: tuple[str, ...],
     path: Path,
 ) -> None:
-    """Copy the weights under `wanted` prefixes of the model from a file; all of them must be there and fit."""
+    """Copy the weights with the `wanted` prefixes from a file into the model; all must be there and fit."""
     renamed = {
         ours + name.removeprefix(theirs): value
         for name, value in state.items()
@@ -133,11 +135,11 @@ def _load(
         raise InputError(f"{path} is for the clip-clap backbone; this model has no {wanted[0]}*")
     missing = sorted(expected.keys() - renamed.keys())
     if missing:
-        raise InputError(f"{path} lacks {len(missing)} of {len(expected)} weights, {missing[0]} first")
+        raise InputError(f"{path} lacks {len(missing)} of {len(expected)} weights, such as {missing[0]}")
     for name, value in expected.items():
         if renamed[name].shape != value.shape:
             raise InputError(
-                f"{path}: {name} has shape {tuple(renamed[name].shape)}; this model has {tuple(value.shape)}"
+                f"{path}: {name} has shape {tuple(renamed[name].shape)}; expected {tuple(value.shape)}"
             )
     model.load_state_dict({name: renamed[name] for name in expected}, strict=False)
 
@@ -149,11 +151,11 @@ def _read_safetensors(path: Path) -> dict[str, Any]:
     try:
         return dict(load_file(path))
     except SafetensorError as error:
-        raise InputError(f"{path} is no safetensors file ({error})") from error
+        raise InputError(f"{path} is not a safetensors file ({error})") from error
 
 
 def _numpy_scalar_types() -> list[Any]:
-    """Return what LAION-CLAP's checkpoints hold besides tensors: numbers as numpy scalars."""
+    """Return the types of the numpy scalars that LAION-CLAP's checkpoints contain besides tensors."""
     scalar = np.float64(0).__reduce__()[0]
     return [
         scalar,
