@@ -1,4 +1,4 @@
-"""Where page images come from: engraved pages, image files, pages of a PDF.
+"""Where page images come from: engraved pages, image files, pages of a PDF, images in memory.
 
 A source makes its page anew on every request, so a PDF of two hundred pages is never in memory as two hundred
 images. Sizes are checked before anything is decoded.
@@ -6,36 +6,48 @@ images. Sizes are checked before anything is decoded.
 
 from __future__ import annotations
 
+import os
 import re
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 import pypdfium2
 from PIL import Image, ImageOps
 
 from fusili_mir.arrays import GreyImage
 from fusili_mir.errors import InputError
+from fusili_mir.pages.page_ranges import parse_page_range, split_page_range
+from fusili_mir.pages.pixels import dark_on_light, grey_pixels, image_of_array
 from fusili_mir.pages.raster import MAX_PAGE_PX, Rasteriser, rasterise
 from fusili_mir.pages.skew import deskew_page
 
 __all__ = [
     "DeskewedPage",
     "EngravedPage",
+    "GivenPage",
+    "ImageLike",
     "ImagePage",
     "PageSource",
     "PdfPage",
     "find_page_sources",
+    "is_image",
 ]
 
-_IMAGE_SUFFIXES = {".png", ".jpg", ".jpeg", ".tif", ".tiff", ".bmp", ".webp", ".pgm", ".ppm"}
+ImageLike: TypeAlias = str | os.PathLike[str] | Image.Image | npt.NDArray[Any]
+"""A page, or several in one file: a file, a folder, a PIL image, or an array of pixels."""
+
+_IMAGE_SUFFIXES = {
+    *(".png", ".jpg", ".jpeg", ".jpe", ".jfif", ".jp2", ".tif", ".tiff", ".bmp", ".gif", ".webp", ".avif"),
+    *(".pbm", ".pgm", ".ppm", ".pnm"),
+}
 _POINTS_PER_INCH = 72
-_DARK = 64  # a page with a darker median is a negative, if some of it is light
-_MOST_INK = 0.3  # largest share of a page that ink covers
+_NEW_SUBFILE_TYPE, _REDUCED_OR_MASK = 254, 0b101  # a tag of TIFF, and its bits for thumbnails and masks
 _DAMAGED = (OSError, SyntaxError, EOFError, ValueError, TypeError)  # what Pillow raises for damaged files
 
 
@@ -67,9 +79,14 @@ class ImagePage:
     filename: Path
     index: int = 0
 
+    @property
+    def name(self) -> str:
+        """Name of the file."""
+        return str(self.filename)
+
     def read(self) -> GreyImage:
         """Decode the image, rotated as its EXIF data say, with transparent parts as paper."""
-        return _grey(self.original())
+        return grey_pixels(self.original(), self.name)
 
     def original(self) -> Image.Image:
         """Decode the image in its own colours, rotated as its EXIF data say."""
@@ -87,6 +104,22 @@ class ImagePage:
                 ) from error
 
 
+@dataclass(frozen=True, eq=False)
+class GivenPage:
+    """An image in memory."""
+
+    image: Image.Image = field(repr=False)
+    name: str
+
+    def read(self) -> GreyImage:
+        """Convert the image, with transparent parts as paper."""
+        return grey_pixels(self.image, self.name)
+
+    def original(self) -> Image.Image:
+        """Return the image in its own colours."""
+        return self.image
+
+
 @dataclass(frozen=True)
 class PdfPage:
     """One page of a PDF, drawn at a given resolution."""
@@ -95,9 +128,14 @@ class PdfPage:
     index: int
     dpi: float
 
+    @property
+    def name(self) -> str:
+        """Name of the file."""
+        return str(self.filename)
+
     def read(self) -> GreyImage:
         """Draw the page."""
-        return _dark_on_light(np.asarray(self._draw(grayscale=True).convert("L")))
+        return dark_on_light(np.asarray(self._draw(grayscale=True).convert("L")))
 
     def original(self) -> Image.Image:
         """Draw the page in colour."""
@@ -125,31 +163,81 @@ class DeskewedPage:
 
 
 def find_page_sources(
-    filenames: str | Path | Sequence[str | Path], dpi: float = 200.0
-) -> tuple[ImagePage | PdfPage, ...]:
-    """List the pages in image files, PDFs and folders of images, in reading order.
+    given: ImageLike | Sequence[ImageLike], dpi: float = 200.0, pages: str | None = None
+) -> tuple[ImagePage | PdfPage | GivenPage, ...]:
+    """List the pages in image files, PDFs, folders of images and images in memory, in reading order.
 
     Parameters
     ----------
-    filenames : str, Path or a sequence of them
+    given : str, Path, PIL.Image.Image, np.ndarray, or a sequence of them
         PNG, JPEG, TIFF (each of its images is a page), PDF, or folders of images. The images of a folder are
-        sorted by the numbers in their names; its subfolders are ignored.
+        sorted by the numbers in their names; its subfolders are ignored. ``scan.pdf#3-7`` is a part of a file or
+        folder. A PIL image, or an array as `fusili_mir.pages.pixels.image_of_array` takes it.
     dpi : float
         Resolution at which PDF pages are drawn.
+    pages : str, optional
+        Range of all these pages to use, such as "3-7" or "1,3-5", counted from 1; by default all.
 
     Returns
     -------
     tuple of page sources
         The pages, at least one.
     """
-    if not 20 <= dpi <= 1200:
-        raise InputError(f"dpi is {dpi:g}, expected 20 to 1200")
-    given = [filenames] if isinstance(filenames, str | Path) else list(filenames)
-    files = [file for filename in given for file in _files(Path(filename))]
-    pages = tuple(page for file in files for page in _pages(file, dpi))
-    if not pages:
+    if not isinstance(dpi, int | float) or not 20 <= dpi <= 1200:
+        raise InputError(f"dpi is {dpi}, expected 20 to 1200")
+    chosen = None if pages is None else parse_page_range(pages)
+    several = list(given) if isinstance(given, list | tuple) else [given]
+    found = tuple(page for number, each in enumerate(several) for page in _open(each, number, dpi))
+    if not found:
         raise InputError("no page was given; expected image files, a PDF or a folder of images")
-    return pages
+    if chosen is None:
+        return found
+    first = several[0]
+    name = str(first) if isinstance(first, str | os.PathLike) and len(several) == 1 else "the score"
+    return chosen.select(found, name)
+
+
+def is_image(given: Any) -> bool:
+    """Return whether something is an image in memory: a PIL image or an array of pixels."""
+    if isinstance(given, Image.Image):
+        return True
+    return hasattr(given, "__array__") and not np.isscalar(given) and np.ndim(given) in (2, 3)
+
+
+def _open(given: Any, number: int, dpi: float) -> Iterator[ImagePage | PdfPage | GivenPage]:
+    """List the pages of one thing that was given."""
+    if isinstance(given, str | os.PathLike):
+        path, chosen = split_page_range(os.fspath(given))
+        pages = tuple(page for file in _files(path) for page in _pages(file, dpi))
+        yield from pages if chosen is None else chosen.select(pages, str(path))
+    elif isinstance(given, Image.Image):
+        yield from _given_pages(given, number)
+    elif is_image(given):
+        name = f"image {number + 1}"
+        image = image_of_array(given, name)
+        _check_size(name, *image.size)
+        yield GivenPage(image, name)
+    elif hasattr(given, "__array__") and not np.isscalar(given):
+        image_of_array(given, f"image {number + 1}")  # raises an error that says what its shape is
+    else:
+        raise InputError(
+            f"page {number + 1}: {type(given).__name__}, expected a file, a folder, a PIL image or an array"
+        )
+
+
+def _given_pages(image: Image.Image, number: int) -> Iterator[GivenPage]:
+    """List the pages of a PIL image; one that is opened from a TIFF may have several."""
+    name = str(getattr(image, "filename", "")) or f"image {number + 1}"
+    _check_size(name, *image.size)
+    with _pillow_silenced():
+        try:
+            for index in _images_of(image):
+                if image.format == "TIFF":
+                    image.seek(index)
+                image.load()
+                yield GivenPage(ImageOps.exif_transpose(image), name)
+        except _DAMAGED as error:
+            raise InputError(f"{name}: a damaged image ({error}); expected a whole one") from error
 
 
 def _files(path: Path) -> list[Path]:
@@ -196,10 +284,26 @@ def _pages(file: Path, dpi: float) -> Iterator[ImagePage | PdfPage]:
     else:
         with _open_image(file) as image, _pillow_silenced():
             try:
-                n_images = getattr(image, "n_frames", 1)
+                indices = _images_of(image)
             except _DAMAGED as error:
                 raise InputError(f"{file}: a damaged image ({error}); expected a whole one") from error
-            yield from (ImagePage(file, index) for index in range(n_images))
+            yield from (ImagePage(file, index) for index in indices)
+
+
+def _images_of(image: Image.Image) -> list[int]:
+    """Return which images of a file are pages: all of a TIFF but thumbnails and masks; otherwise the first.
+
+    Photographs of some cameras hold further pictures, and animations are not scores.
+    """
+    if image.format != "TIFF":
+        return [0]
+    indices = []
+    for index in range(getattr(image, "n_frames", 1)):
+        image.seek(index)
+        kind = getattr(image, "tag_v2", {}).get(_NEW_SUBFILE_TYPE, 0)
+        if not int(kind) & _REDUCED_OR_MASK:
+            indices.append(index)
+    return indices or [0]
 
 
 @contextmanager
@@ -235,28 +339,9 @@ def _open_pdf(filename: Path) -> pypdfium2.PdfDocument:
         raise InputError(f"{filename}: the PDF is damaged or has no pages") from error
 
 
-def _check_size(filename: Path, width_px: int, height_px: int) -> None:
+def _check_size(name: str | Path, width_px: int, height_px: int) -> None:
     if width_px * height_px > MAX_PAGE_PX:
         raise InputError(
-            f"{filename}: a page of {width_px} x {height_px} pixels, expected at most "
+            f"{name}: a page of {width_px} x {height_px} pixels, expected at most "
             f"{MAX_PAGE_PX // 10**6} million; scan it at 300 dpi, scale it down or lower the dpi"
         )
-
-
-def _grey(image: Image.Image) -> GreyImage:
-    """Convert any kind of image to grey ink on white paper."""
-    if image.mode.startswith(("I", "F")):  # 16 or 32 bits per pixel: Pillow would clip, not scale
-        values = np.asarray(image, dtype=np.float64)
-        white = 65535.0 if values.max(initial=0.0) > 255 else 255.0
-        return _dark_on_light(np.clip(values * (255.0 / white), 0, 255).astype(np.uint8))
-    if "A" in image.getbands() or "transparency" in image.info:
-        layers = image.convert("RGBA")
-        paper = Image.new("RGBA", layers.size, "white")
-        image = Image.alpha_composite(paper, layers)
-    return _dark_on_light(np.asarray(image.convert("L")))
-
-
-def _dark_on_light(image: GreyImage) -> GreyImage:
-    """Invert white notes on black paper, as on some screens and microfilms."""
-    is_negative = np.median(image) < _DARK and 0 < (image > 128).mean() < _MOST_INK
-    return np.invert(image) if is_negative else image

@@ -7,12 +7,13 @@ PDFs and finds systems on them. Both return the same type, so later stages need 
 from __future__ import annotations
 
 import io
+import os
 import tempfile
 from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import overload
+from typing import Any, overload
 
 import numpy as np
 import partitura as pt
@@ -22,11 +23,18 @@ from fusili_mir.arrays import GreyImage, Table
 from fusili_mir.boxes import MEASURE_DTYPE, NOTE_DTYPE, STAFF_DTYPE, SYSTEM_DTYPE
 from fusili_mir.errors import InputError
 from fusili_mir.pages.engraving import EngravingOptions, engrave
-from fusili_mir.pages.page_sources import DeskewedPage, EngravedPage, PageSource, find_page_sources
+from fusili_mir.pages.page_ranges import split_page_range
+from fusili_mir.pages.page_sources import (
+    DeskewedPage,
+    EngravedPage,
+    ImageLike,
+    PageSource,
+    find_page_sources,
+)
 from fusili_mir.pages.raster import Rasteriser
 from fusili_mir.pages.skew import Skew, deskew_page, estimate_skew
 from fusili_mir.pages.systems import find_systems
-from fusili_mir.progress import progress_bar
+from fusili_mir.progress import progress_bar, stage
 from fusili_mir.scores.repeat_signs import share_repeat_signs
 from fusili_mir.scores.score_file import ScoreFile, is_score_file, read_score_file
 from fusili_mir.scores.unfolding import Unfold, unfold_score
@@ -155,17 +163,19 @@ def render_pages(
 
 
 def load_pages(
-    filenames: str | Path | Sequence[str | Path],
+    images: ImageLike | Sequence[ImageLike],
     dpi: float = 200.0,
     deskew: bool = True,
     progress: bool = False,
+    pages: str | None = None,
 ) -> Pages:
     """Load score images and find the systems on them.
 
     Parameters
     ----------
-    filenames : str, Path or a sequence of them
-        PNG, JPEG, TIFF (each of its images is a page), PDF, or folders of images.
+    images : str, Path, PIL.Image.Image, np.ndarray, or a sequence of them
+        PNG, JPEG, TIFF (each of its images is a page), PDF, or folders of images; ``scan.pdf#3-7`` is a part of
+        one. PIL images, and arrays of any type: grey, RGB or RGBA.
     dpi : float
         Resolution at which PDF pages are drawn.
     deskew : bool
@@ -173,13 +183,15 @@ def load_pages(
         `Pages.skews` maps them to the original.
     progress : bool
         Whether to show a progress bar on a terminal.
+    pages : str, optional
+        Range of all these pages to use, such as "3-7" or "1,3-5", counted from 1; by default all.
 
     Returns
     -------
     Pages
         The pages, without notes and measures. Pages without music, such as title pages, have no systems.
     """
-    sources = find_page_sources(filenames, dpi)
+    sources = find_page_sources(images, dpi, pages)
     deskewed: list[PageSource] = []
     skews: list[Skew] = []
     systems = [_empty(SYSTEM_DTYPE)]
@@ -197,7 +209,7 @@ def load_pages(
         staves.append(layout.staves)
         deskewed.append(DeskewedPage(source, skew.angle_deg) if skew.angle_deg else source)
         skews.append(skew)
-    name = str(sources[0].filename)
+    name = sources[0].name
     if n_systems == 0:
         raise InputError(
             f"{name}: no staves were found on {_count(len(sources), 'page')}; expected pages of printed music "
@@ -213,31 +225,59 @@ def load_pages(
 
 
 def open_pages(
-    filename: str | Path,
+    score: Any,
     options: EngravingOptions | None = None,
     dpi: float = 200.0,
     progress: bool = False,
+    pages: str | None = None,
 ) -> Pages:
     """Open any score: engrave it if it is symbolic, otherwise load its images.
 
     Parameters
     ----------
-    filename : str or Path
-        MusicXML, MXL, MEI, PNG, JPEG, TIFF, PDF, or a folder of images.
+    score : str, Path, PIL.Image.Image, np.ndarray, a sequence of these, a symbolic score, or Pages
+        Anything that `load_pages` or `render_pages` takes. Pages are returned unchanged.
     options : EngravingOptions, optional
         Layout of symbolic scores.
     dpi : float
         Resolution at which PDF pages are drawn.
     progress : bool
         Whether to show a progress bar on a terminal.
+    pages : str, optional
+        Range of pages to use, for images; see `load_pages`.
 
     Returns
     -------
     Pages
     """
-    if is_score_file(filename):
-        return render_pages(filename, options)
-    return load_pages(filename, dpi, progress=progress)
+    if isinstance(score, Pages):
+        return score
+    several = list(score) if isinstance(score, list | tuple) else [score]
+    symbolic = [each for each in several if _is_symbolic(each)]
+    if not symbolic:
+        return load_pages(score, dpi, progress=progress, pages=pages)
+    if len(several) > 1:
+        raise InputError(
+            f"{symbolic[0]}: a symbolic score, given with {len(several) - 1} more; expected it alone, or "
+            "several images"
+        )
+    if pages is not None or (_is_path(symbolic[0]) and split_page_range(symbolic[0])[1] is not None):
+        raise InputError(
+            f"{symbolic[0]}: a symbolic score, which has no pages to choose from; leave out the range of pages"
+        )
+    with stage("engraving", shown=progress):
+        return render_pages(symbolic[0], options)
+
+
+def _is_path(score: Any) -> bool:
+    return isinstance(score, str | os.PathLike)
+
+
+def _is_symbolic(score: Any) -> bool:
+    """Return whether a score is to be engraved: it is not a file of images, a folder or an image."""
+    if _is_path(score):
+        return is_score_file(split_page_range(score)[0])
+    return isinstance(score, ScoreFile | pt.score.Score | pt.score.Part | pt.score.PartGroup)
 
 
 def _load_with_partitura(score_file: ScoreFile) -> pt.score.Score:
