@@ -40,6 +40,8 @@ class HeardRecording:
 
     Attributes
     ----------
+    recording : Recording
+        The recording that was read.
     name : str
         Name used in messages.
     start_sec : float
@@ -51,6 +53,7 @@ class HeardRecording:
     def __init__(self, recording: RecordingLike, sample_rate_hz: int, progress: bool = False) -> None:
         recording = open_recording(recording)
         level = LevelMeter(recording.sample_rate_hz)
+        self.recording = recording
         self.name, self.start_sec = recording.name, start_of(recording)
         self.sample_rate_hz = sample_rate_hz
         self._n_samples = 0
