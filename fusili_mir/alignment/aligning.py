@@ -3,17 +3,20 @@
 Three layers, each usable alone:
 
     alignment = align_encoded(pages, score, audio, scale)      # from embeddings
-    alignment = align_recording(pages, recording)              # from pages and audio
-    performance, alignment, score = align_score("piece.musicxml", "recording.wav")   # from files
-    frames = align_pages(load_pages("scan.pdf"), "recording.wav")
+    alignment = align_recording("scan.pdf", "recording.wav")   # everything at once
+    performance, alignment, score = align_score("piece.musicxml", "recording.wav")   # partitura's types
+    frames = align_pages("scan.pdf", "recording.wav")          # a table
+
+Scores and recordings are files or objects: see `open_pages`, `render_pages` and `open_recording`.
 """
 
 from __future__ import annotations
 
+import os
 import warnings
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import partitura as pt
@@ -33,9 +36,10 @@ from fusili_mir.alignment.results import (
     aligned_notes,
     on_original_pages,
 )
-from fusili_mir.alignment.unfolding_choice import choose_unfolding
+from fusili_mir.alignment.unfolding_choice import check_unfold, choose_unfolding
 from fusili_mir.arrays import Table
-from fusili_mir.audio.recording import Recording, open_recording
+from fusili_mir.audio.heard_recording import HeardRecording
+from fusili_mir.audio.recording import RecordingLike, open_recording
 from fusili_mir.decoding.course import reading_course
 from fusili_mir.decoding.similarity import CourseSimilarity
 from fusili_mir.decoding.stop_times import stop_times
@@ -46,7 +50,8 @@ from fusili_mir.model.embedding_cache import encode_pages_cached
 from fusili_mir.model.encoded import EncodedAudio, EncodedScore
 from fusili_mir.model.encoder import Encoder
 from fusili_mir.pages.engraving import EngravingOptions
-from fusili_mir.pages.pages import Pages, load_pages, render_pages
+from fusili_mir.pages.pages import Pages, open_pages, render_pages
+from fusili_mir.progress import stage
 
 __all__ = [
     "FRAME_DTYPE",
@@ -98,18 +103,12 @@ def align_encoded(
     AlignmentWarning
         If the recording does not seem to be of this score.
     """
-    if pages.score is not None and jumps:
-        raise InputError("jumps are for page images; the repeats of a symbolic score come from unfold")
+    _check_repeats(pages, unfold, jumps)
     options = options or DecodingOptions()
     if pages.score is not None:
         alignment = _align_notes(pages, score, audio, scale, unfold, options)
-    elif unfold in ("auto", "none"):
-        alignment = _align_columns(pages, score, audio, scale, jumps, options)
     else:
-        raise InputError(
-            f"{pages.filename}: repeat signs are not read from images, so unfold cannot be {unfold!r}; "
-            "use jumps to find repeats in the recording"
-        )
+        alignment = _align_columns(pages, score, audio, scale, jumps, options)
     alignment = on_original_pages(with_passed_measures(alignment))
     if not alignment.is_reliable:
         warnings.warn(
@@ -122,22 +121,24 @@ def align_encoded(
 
 
 def align_recording(
-    pages: Pages,
-    recording: str | Path | Recording,
+    pages: Any,
+    recording: RecordingLike | HeardRecording,
     model: str | Path | Bundle | Encoder | None = None,
     unfold: str = "auto",
     jumps: bool = False,
     cache: str | Path | None = None,
     progress: bool = False,
+    start_sec: float | None = None,
+    end_sec: float | None = None,
 ) -> Alignment:
     """Align a recording with pages.
 
     Parameters
     ----------
-    pages : Pages
-        Pages from `load_pages`, or from `render_pages` with ``unfold="none"``.
-    recording : str, Path or Recording
-        An audio file, or `AudioSamples`.
+    pages : Pages, file, image or symbolic score
+        Pages from `load_pages`, or from `render_pages` with ``unfold="none"``, or anything that `open_pages` opens.
+    recording : str, Path, (samples, rate), file object or Recording
+        Anything that `open_recording` opens, such as an audio file or ``(y, sr)`` from librosa.
     model : str, Path, Bundle or Encoder, optional
         Model to encode with; by default the bundle that is installed with the package.
     unfold, jumps
@@ -146,43 +147,56 @@ def align_recording(
         A file that keeps the embeddings of the score for the next recording.
     progress : bool
         Whether to show progress bars on a terminal.
+    start_sec, end_sec : float, optional
+        Stretch of the recording to align; times in the result are those of the whole recording.
 
     Returns
     -------
     Alignment
     """
-    encoder, recording = as_encoder(model), open_recording(recording)
+    encoder = as_encoder(model)
+    if isinstance(recording, HeardRecording):
+        opened = recording.recording
+    else:
+        recording = opened = open_recording(recording, start_sec, end_sec)
+    pages = open_pages(pages, progress=progress)
+    _check_repeats(pages, unfold, jumps)
+    audio = encoder.encode_recording(recording, progress)  # before the score: it may turn out to be silent
     if cache is None:
         score = encoder.encode_pages(pages, progress)
     else:
         score = encode_pages_cached(pages, encoder, cache, progress)
-    audio = encoder.encode_recording(recording, progress)
-    alignment = align_encoded(pages, score, audio, encoder.bundle.manifest.scale, unfold, jumps)
-    made_with = find_provenance(pages, recording, encoder.bundle, unfold=unfold, jumps=jumps)
+    with stage("decoding", shown=progress):
+        alignment = align_encoded(pages, score, audio, encoder.bundle.manifest.scale, unfold, jumps)
+    made_with = find_provenance(pages, opened, encoder.bundle, unfold=unfold, jumps=jumps)
     return replace(alignment, made_with=made_with)
 
 
 def align_score(
-    filename: str | Path,
-    audio: str | Path | Recording,
+    score: Any,
+    audio: RecordingLike,
     model: str | Path | Bundle | Encoder | None = None,
     unfold: str = "auto",
     engraving: EngravingOptions | None = None,
+    start_sec: float | None = None,
+    end_sec: float | None = None,
 ) -> tuple[pt.performance.Performance, NoteAlignment, pt.score.Score]:
     """Align a recording with a symbolic score, in partitura's terms.
 
     Parameters
     ----------
-    filename : str or Path
-        MusicXML, MXL or MEI.
-    audio : str, Path or Recording
-        An audio file, or `AudioSamples`.
+    score : str, Path, partitura score or Pages
+        Anything that `render_pages` engraves, or its pages.
+    audio : str, Path, (samples, rate), file object or Recording
+        Anything that `open_recording` opens, such as an audio file or ``(y, sr)`` from librosa.
     model : str, Path, Bundle or Encoder, optional
         Model to encode with; by default the bundle that is installed with the package.
     unfold : "auto", "maximal", "minimal" or "none"
         How repeats are played; "auto" finds out from the recording.
     engraving : EngravingOptions, optional
         How the score is engraved for the model.
+    start_sec, end_sec : float, optional
+        Stretch of the recording to align; times in the result are those of the whole recording.
 
     Returns
     -------
@@ -195,29 +209,40 @@ def align_score(
         the time maps accept. Ids are those of the file; if the score has repeats, each time that a note is
         played adds ``-1``, ``-2``, ...
     """
-    alignment = align_recording(render_pages(filename, engraving), audio, model, unfold)
+    encoder, recording = as_encoder(model), open_recording(audio, start_sec, end_sec)
+    pages = score if isinstance(score, Pages) else render_pages(score, engraving)
+    if pages.score is None:
+        raise InputError(
+            f"{pages.filename}: only images are known, so there are no notes to align; use align_pages, or give a "
+            "symbolic score"
+        )
+    alignment = align_recording(pages, recording, encoder, unfold)
     assert alignment.played is not None  # noqa: S101
     return alignment.performance, alignment.note_alignment, alignment.played.score
 
 
 def align_pages(
-    pages: Pages | str | Path | Sequence[str | Path],
-    audio: str | Path | Recording,
+    pages: Any,
+    audio: RecordingLike,
     model: str | Path | Bundle | Encoder | None = None,
     jumps: bool = False,
+    start_sec: float | None = None,
+    end_sec: float | None = None,
 ) -> Table:
     """Align a recording with page images.
 
     Parameters
     ----------
-    pages : Pages, or files
-        Pages from `load_pages`, or files that it accepts.
-    audio : str, Path or Recording
-        An audio file, or `AudioSamples`.
+    pages : Pages, file, image, or a sequence of files or images
+        Pages from `load_pages`, or anything that `open_pages` opens.
+    audio : str, Path, (samples, rate), file object or Recording
+        Anything that `open_recording` opens, such as an audio file or ``(y, sr)`` from librosa.
     model : str, Path, Bundle or Encoder, optional
         Model to encode with; by default the bundle that is installed with the package.
     jumps : bool
         Whether the music may continue elsewhere, as in repeats.
+    start_sec, end_sec : float, optional
+        Stretch of the recording to align; times in the result are those of the whole recording.
 
     Returns
     -------
@@ -225,9 +250,7 @@ def align_pages(
         One row per audio frame: `onset_sec`, `page`, `system`, `x`, `y` (pixels of the original page),
         `similarity` and `confidence`.
     """
-    if not isinstance(pages, Pages):
-        pages = load_pages(pages)
-    return align_recording(pages, audio, model, jumps=jumps).frames
+    return align_recording(pages, audio, model, jumps=jumps, start_sec=start_sec, end_sec=end_sec).frames
 
 
 def as_encoder(model: str | Path | Bundle | Encoder | None) -> Encoder:
@@ -236,7 +259,21 @@ def as_encoder(model: str | Path | Bundle | Encoder | None) -> Encoder:
         return model
     if model is None:
         return Encoder(default_bundle())
+    if not isinstance(model, str | os.PathLike | Bundle):
+        raise InputError(f"the model: {type(model).__name__}, expected the folder of a bundle, or None")
     return Encoder(model if isinstance(model, Bundle) else load_bundle(model))
+
+
+def _check_repeats(pages: Pages, unfold: str, jumps: bool) -> None:
+    """Raise an error if the repeats of these pages cannot be found as requested."""
+    if pages.score is not None and jumps:
+        raise InputError("jumps are for page images; the repeats of a symbolic score come from unfold")
+    check_unfold(unfold)
+    if pages.score is None and unfold not in ("auto", "none"):
+        raise InputError(
+            f"{pages.filename}: repeat signs are not read from images, so unfold cannot be {unfold!r}; "
+            "use jumps to find repeats in the recording"
+        )
 
 
 def _align_columns(

@@ -69,7 +69,8 @@ def note_times(
     own_stop = (on_course.stop_of_note >= 0) & on_course.begins_stop
     onset_sec = np.where(own_stop, stops.onset_sec[stop], tempo.to_seconds(notes["onset_beat"]))
     offset_sec = tempo.to_seconds(notes["onset_beat"] + notes["duration_beat"])
-    onset_sec = np.clip(onset_sec, 0.0, max(grid.end_sec - _MIN_DURATION_SEC, 0.0))
+    first_sec = grid.audio_start_sec
+    onset_sec = np.clip(onset_sec, first_sec, max(grid.end_sec - _MIN_DURATION_SEC, first_sec))
     offset_sec = grid.within(np.maximum(offset_sec, onset_sec + _MIN_DURATION_SEC))
     heard = _is_heard(played, on_course, stops)
     confidence = np.where(on_course.stop_of_note >= 0, stops.confidence[stop], 0.0) * reliability

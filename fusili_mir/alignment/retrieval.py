@@ -67,7 +67,7 @@ def point_at_time(alignment: Alignment, seconds: float, n_spots: int = 5) -> lis
     ----------
     alignment : Alignment
     seconds : float
-        Time within the recording: 0 to its end.
+        Time within the recording, or within the excerpt of it that was aligned.
     n_spots : int
         Largest number of answers.
 
@@ -77,8 +77,9 @@ def point_at_time(alignment: Alignment, seconds: float, n_spots: int = 5) -> lis
         First the spot on the path, then the most similar ones elsewhere, best first.
     """
     grid = alignment.grid
-    if not 0 <= seconds <= grid.end_sec:
-        raise InputError(f"{seconds:g} s is outside the recording (0 to {grid.end_sec:.2f} s)")
+    first_sec, last_sec = grid.audio_start_sec, grid.end_sec
+    if not first_sec <= seconds <= last_sec:
+        raise InputError(f"{seconds:g} s is outside the recording ({first_sec:g} to {last_sec:.2f} s)")
     # Frames may not extend to either end of the recording: there, the nearest one counts.
     frame = int(np.clip(np.floor((seconds - grid.start_sec) / grid.frame_sec), 0, len(grid) - 1))
     similarity = _columns(alignment).block(slice(frame, frame + 1), slice(0, len(alignment.axis)))[0]

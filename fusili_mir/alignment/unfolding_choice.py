@@ -16,7 +16,7 @@ from fusili_mir.model.encoded import EncodedAudio, EncodedScore
 from fusili_mir.pages.pages import Pages
 from fusili_mir.scores.unfolding import NamedUnfold, count_unfoldings
 
-__all__ = ["UnfoldChoice", "Unfolding", "choose_unfolding"]
+__all__ = ["UnfoldChoice", "Unfolding", "check_unfold", "choose_unfolding"]
 
 UnfoldChoice: TypeAlias = Literal["auto"] | NamedUnfold
 
@@ -36,6 +36,13 @@ class Unfolding:
     played: PlayedScore
     on_course: PlayingCourse
     similarity: CourseSimilarity
+
+
+def check_unfold(unfold: str) -> None:
+    """Raise an error unless it is one of the ways to unfold a score."""
+    names = ("auto", *get_args(NamedUnfold))
+    if unfold not in names:
+        raise InputError(f"unfold is {unfold!r}, expected one of {', '.join(names)}")
 
 
 def choose_unfolding(
@@ -66,9 +73,7 @@ def choose_unfolding(
     -------
     Unfolding
     """
-    names = ("auto", *get_args(NamedUnfold))
-    if unfold not in names:
-        raise InputError(f"unfold is {unfold!r}, expected one of {', '.join(names)}")
+    check_unfold(unfold)
     if unfold != "auto":
         return _unfolding(play_pages(pages, unfold), score, audio)  # type: ignore[arg-type]
     notated = play_pages(pages, "none")
