@@ -85,7 +85,7 @@ def finished(data: Path, recipe: Path, tmp_path_factory: pytest.TempPathFactory)
 def test_a_run_leaves_checkpoints_logs_and_its_recipe(finished: Path) -> None:
     names = {file.name for file in finished.iterdir()}
     assert names == {"best.pt", "last.pt", "recipe.json", "steps.csv", "validations.csv", "tensorboard"}
-    assert len(steps(finished)) == 6  # 12 pairs, 4 in a batch, 2 epochs
+    assert len(steps(finished)) == 6  # 12 pairs, 4 per batch, 2 epochs
     model, checkpoint = load_trained_model(finished / "best.pt")
     assert checkpoint.recipe.name == "melodies"
     assert model.image.geometry.height_px == 128
@@ -125,7 +125,7 @@ def test_a_dry_run_prints_what_a_run_would_take_and_writes_nothing(
     [
         (["loss.alhpa=1"], "unknown key loss.alhpa; did you mean alpha?"),
         (["loss.alpha=1.5"], "loss.alpha is 1.5; expected a weight within [0, 1]"),
-        (["weights.checkpoint=nowhere.pt"], "weights.checkpoint is nowhere.pt, and there is no such file"),
+        (["weights.checkpoint=nowhere.pt"], "weights.checkpoint is nowhere.pt, but there is no such file"),
         (["data.folder="], "the recipe names no data; add --data FOLDER"),
         (["data.folder=nowhere"], "expected a folder written by fusili-mir render"),
         (["data.batch_size=64"], "12 pairs do not fill one batch of 64"),

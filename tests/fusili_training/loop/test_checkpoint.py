@@ -112,7 +112,7 @@ def test_a_full_disk_leaves_the_checkpoint_before(tmp_path: Path, request: pytes
     save_checkpoint(checkpoint(step=1), path)
     content = path.read_bytes()
     request.getfixturevalue("small_disk")
-    with pytest.raises(OutputError, match=r"the one before is intact, make room and resume"):
+    with pytest.raises(OutputError, match=r"the previous checkpoint is intact: free some space and resume"):
         save_checkpoint(checkpoint(step=2), path)
     assert path.read_bytes() == content
     assert [file.name for file in tmp_path.iterdir()] == ["last.pt"]
@@ -123,7 +123,7 @@ def test_a_checkpoint_of_another_shape_is_named_with_both_shapes(tmp_path: Path)
     save_checkpoint(checkpoint(), path)
     wider = FusiliModel(recipe(width=48).model)
     with pytest.raises(
-        InputError, match=r"last.pt is of another shape: .* is \(.*32.*\) there and \(.*48.*\)"
+        InputError, match=r"last.pt does not fit the model: .* has shape \(.*32.*\); expected \(.*48.*\)"
     ):
         load_checkpoint(path).restore_model(wider, path)
 
@@ -135,7 +135,7 @@ def test_global_heads_of_another_shape_may_begin_anew(tmp_path: Path) -> None:
     model = FusiliModel(recipe().model)
     model.image.global_head[0] = torch.nn.Linear(64, 32)  # type: ignore[operator,index]
     own = model.image.global_head[0].weight.clone()  # type: ignore[operator,index]
-    with pytest.raises(InputError, match=r"is of another shape: image.global_head.0.weight"):
+    with pytest.raises(InputError, match=r"does not fit the model: image.global_head.0.weight"):
         load_checkpoint(path).restore_model(model, path)
     load_checkpoint(path).restore_model(model, path, new_heads=True)
     state = model.state_dict()
@@ -150,7 +150,7 @@ def test_a_checkpoint_of_another_backbone_is_refused(tmp_path: Path) -> None:
     deeper = FusiliModel(
         ModelOptions(backbone="small", backbone_options=TINY_MODEL | {"audio_dilations": (1, 1, 1)})
     )
-    with pytest.raises(InputError, match=r"is of another shape: it lacks audio.blocks.2"):
+    with pytest.raises(InputError, match=r"does not fit the model: it lacks audio.blocks.2"):
         load_checkpoint(path).restore_model(deeper, path)
 
 
@@ -159,7 +159,7 @@ def test_a_model_for_use_cannot_be_trained_on(tmp_path: Path) -> None:
     path = tmp_path / "best.pt"
     save_checkpoint(Checkpoint(full.recipe, full.progress, full.model), path)
     optimiser = build_optimiser(FusiliModel(recipe().model), recipe().optimiser)
-    with pytest.raises(InputError, match=r"holds a finished model only"):
+    with pytest.raises(InputError, match=r"holds a model only"):
         load_checkpoint(path).restore_optimiser(optimiser, path)
 
 
@@ -167,7 +167,7 @@ def test_a_model_for_use_cannot_be_trained_on(tmp_path: Path) -> None:
     ("content", "message"),
     [
         ({"format": 2}, "format 2; expected a checkpoint of format 1"),
-        ({"a": 1}, "no checkpoint of fusili-mir"),
+        ({"a": 1}, "not a checkpoint of fusili-mir"),
     ],
 )
 def test_another_file_is_refused(tmp_path: Path, content: dict[str, int], message: str) -> None:

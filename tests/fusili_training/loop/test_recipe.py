@@ -47,12 +47,12 @@ def test_global_heads_without_a_global_loss_are_refused() -> None:
 
 
 def test_note_heads_without_a_loss_for_them_are_refused() -> None:
-    with pytest.raises(InputError, match=r"expected note heads exactly when local supervision"):
+    with pytest.raises(InputError, match=r"expected note heads if, and only if, local supervision"):
         Recipe("x", model=ModelOptions(note_heads=True))
 
 
 def test_local_supervision_of_notes_without_heads_is_refused() -> None:
-    with pytest.raises(InputError, match=r"expected note heads exactly when local supervision"):
+    with pytest.raises(InputError, match=r"expected note heads if, and only if, local supervision"):
         Recipe("x", loss=LossOptions(supervision="local"))
 
 

@@ -47,7 +47,7 @@ def test_prototypes_may_begin_on_a_model_that_pooled_by_means(tmp_path: Path) ->
     assert {name.split(".")[0] for name in state.keys() - earlier.keys()} == {"pooling"}
     trained = {name for name, parameter in later.named_parameters() if parameter.requires_grad}
     assert trained == {"logit_scale_global", "pooling.projection.weight"}
-    with pytest.raises(InputError, match=r"best.pt is of another shape: it lacks pooling"):
+    with pytest.raises(InputError, match=r"best.pt does not fit the model: it lacks pooling"):
         begin("all")
 
     save_checkpoint(Checkpoint(Recipe("y", model=pooled), Progress(), state), path)
@@ -60,7 +60,7 @@ def test_prototypes_may_begin_on_a_model_that_pooled_by_means(tmp_path: Path) ->
 @pytest.mark.parametrize("key", ["clip", "clap", "checkpoint"])
 def test_a_missing_weights_file_is_named_with_the_way_out(key: str) -> None:
     recipe = Recipe("x", model=OPTIONS, weights=WeightsOptions(**{key: "nowhere.pt"}))
-    with pytest.raises(InputError, match=rf"weights.{key} is nowhere.pt, and there is no such file; .*"):
+    with pytest.raises(InputError, match=rf"weights.{key} is nowhere.pt, but there is no such file; .*"):
         build_starting_model(recipe)
 
 

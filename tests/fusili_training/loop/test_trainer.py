@@ -210,7 +210,7 @@ def test_a_folder_with_a_run_is_not_overwritten(undisturbed: Path) -> None:
 
 
 def test_a_run_does_not_go_on_with_another_loss(undisturbed: Path) -> None:
-    with pytest.raises(InputError, match=r"was trained with loss.alpha = 0.5, and the recipe now says 0.25"):
+    with pytest.raises(InputError, match=r"was trained with loss.alpha = 0.5, but the recipe now says 0.25"):
         build(undisturbed, recipe(loss={"alpha": 0.25}), resume=True)
 
 

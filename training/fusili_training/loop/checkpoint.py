@@ -1,7 +1,7 @@
-"""Checkpoints: a model, its recipe, and all that a run needs to go on as if it had never stopped.
+"""Checkpoints: a model, its recipe, and everything a run needs to continue as if it had never stopped.
 
-A checkpoint is a torch file of tensors and plain values, so that reading one runs no code. It is written beside
-its final name and then moved there: a run that is killed, or a disk that is full, leaves the one before.
+A checkpoint is a torch file of tensors and plain values, so reading it runs no code. It is written under a
+temporary name and then renamed: if the run is killed or the disk is full, the previous checkpoint remains.
 """
 
 from __future__ import annotations
@@ -34,20 +34,20 @@ _RENAMED_KEYS = {  # section and key of the recipe in older checkpoints -> the k
 
 @dataclass(frozen=True)
 class Progress:
-    """Where a run stands.
+    """The progress of a run.
 
     Attributes
     ----------
     step : int
-        Steps done.
+        Number of steps taken.
     epoch, n_batches : int
-        The epoch it is in, from 0, and the batches of it that are done: where the sampler goes on.
+        Current epoch, counted from 0, and number of its batches that are done.
     best_joint : float
         Best validation so far, see `fusili_training.loop.validation.Validation.joint`.
     n_worse : int
-        Validations since.
+        Number of validations since the best one.
     validation : dict of str to float
-        The latest figures.
+        Figures of the latest validation.
     """
 
     step: int = 0
@@ -60,20 +60,20 @@ class Progress:
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """What a checkpoint file holds.
+    """The content of a checkpoint file.
 
     Attributes
     ----------
     recipe : Recipe
-        How the model was trained.
+        Recipe of the run.
     progress : Progress
-        How far.
+        Progress of the run.
     model : dict of str to Tensor
         State of the model.
     optimiser : dict or None
-        State of the optimiser; None in a checkpoint that is only for use, not for going on.
+        State of the optimiser; None if training cannot continue from this checkpoint.
     random_states : list of dict of str to Tensor
-        State of each rank's random numbers; empty where there is no optimiser's.
+        State of each rank's random numbers; empty if there is no state of the optimiser.
     memory : dict of str to Tensor or None
         State of the `fusili_training.losses.negative_memory.NegativeMemory`, if the run has one.
     """
@@ -86,10 +86,9 @@ class Checkpoint:
     memory: dict[str, Tensor] | None = None
 
     def restore_model(self, model: FusiliModel, path: Path, new_heads: bool = False) -> None:
-        """Load the weights into a model, which must be of the same shape; `path` is named in complaints.
+        """Load the weights into a model of the same shape; errors name the `path`.
 
-        With `new_heads`, global heads may be of another shape than those of the checkpoint, and then stay as
-        they are.
+        With `new_heads`, global heads whose shape differs from the checkpoint keep their own weights.
         """
         own = model.state_dict()
         heads = {id(parameter) for parameter in model.global_parameters()} if new_heads else set()
@@ -101,25 +100,23 @@ class Checkpoint:
         missing, extra = sorted(own.keys() - self.model.keys()), sorted(self.model.keys() - own.keys())
         if missing or extra:
             difference = f"lacks {missing[0]}" if missing else f"has {extra[0]}, which the model lacks"
-            raise InputError(
-                f"{path} is of another shape: it {difference}; use it with the recipe it came from"
-            )
+            raise InputError(f"{path} does not fit the model: it {difference}; use the recipe of its run")
         for name, value in own.items():
             if name not in kept and value.shape != self.model[name].shape:
                 raise InputError(
-                    f"{path} is of another shape: {name} is {tuple(self.model[name].shape)} there and"
-                    f" {tuple(value.shape)} in this recipe's model"
+                    f"{path} does not fit the model: {name} has shape {tuple(self.model[name].shape)}; expected"
+                    f" {tuple(value.shape)}"
                 )
         model.load_state_dict(self.model | kept)
 
     def restore_optimiser(self, optimiser: Optimizer, path: Path) -> None:
-        """Load the optimiser's state; the model must have been of the same shape."""
+        """Load the state of the optimiser; the model must have the same shape."""
         if self.optimiser is None:
-            raise InputError(f"{path} holds a finished model only; training goes on from last.pt")
+            raise InputError(f"{path} holds a model only; expected last.pt, from which training can continue")
         optimiser.load_state_dict(self.optimiser)
 
     def restore_memory(self, memory: NegativeMemory | None) -> None:
-        """Load what the run remembered; a memory that is new to the run, or of another size, stays empty."""
+        """Load the memory of the run; a memory that is new or has another size stays empty."""
         if memory is None or self.memory is None:
             return
         if self.memory["numbers"].shape == memory.numbers.shape:
@@ -127,7 +124,7 @@ class Checkpoint:
 
 
 def save_checkpoint(checkpoint: Checkpoint, path: Path) -> None:
-    """Write a checkpoint; the file that stood under this name stays until the new one is complete."""
+    """Write a checkpoint; an existing file is replaced only when the new one is complete."""
     content = {
         "format": _FORMAT,
         "made_by": f"fusili-mir {__version__}",
@@ -148,14 +145,14 @@ def save_checkpoint(checkpoint: Checkpoint, path: Path) -> None:
     except (OSError, RuntimeError) as error:  # torch reports a failed write as a RuntimeError
         cause = error.strerror if isinstance(error, OSError) else _system_error(error)
         unfinished.unlink(missing_ok=True)
-        kept = "the one before is intact" if path.exists() else "there was none before"
+        kept = "the previous checkpoint is intact" if path.exists() else "there was none before"
         raise OutputError(
-            f"{path}: this checkpoint cannot be written ({cause}); {kept}, make room and resume"
+            f"{path}: this checkpoint cannot be written ({cause}); {kept}: free some space and resume"
         ) from error
 
 
 def _system_error(error: RuntimeError) -> str:
-    """Return the system's reason behind torch's."""
+    """Return the reason that the operating system gave to torch."""
     cause = error.__context__
     if isinstance(cause, OSError) and cause.strerror:
         return cause.strerror
@@ -163,10 +160,10 @@ def _system_error(error: RuntimeError) -> str:
 
 
 def load_checkpoint(path: Path) -> Checkpoint:
-    """Read a checkpoint of ours."""
+    """Read one of our checkpoints."""
     content = read_checkpoint(path)
     if content.get("format") != _FORMAT:
-        found = f"format {content['format']}" if "format" in content else "no checkpoint of fusili-mir"
+        found = f"format {content['format']}" if "format" in content else "not a checkpoint of fusili-mir"
         raise InputError(f"{path}: {found}; expected a checkpoint of format {_FORMAT}")
     return Checkpoint(
         recipe=recipe_from_dict(_with_current_keys(content["recipe"]), str(path)),
@@ -188,7 +185,7 @@ def _with_current_keys(recipe: dict[str, Any]) -> dict[str, Any]:
 
 
 def load_trained_model(path: Path) -> tuple[FusiliModel, Checkpoint]:
-    """Build the model that a checkpoint of ours holds, ready for use."""
+    """Build the model of one of our checkpoints, in evaluation mode."""
     checkpoint = load_checkpoint(path)
     model = FusiliModel(checkpoint.recipe.model)
     checkpoint.restore_model(model, path)

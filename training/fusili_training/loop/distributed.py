@@ -1,4 +1,4 @@
-"""Joining the ranks of a run that torchrun started; a run of one process is its own only rank."""
+"""Joining the ranks of a run that torchrun started; a run of one process has one rank."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ __all__ = ["Ranks", "choose_device", "join_ranks"]
 
 @dataclass(frozen=True)
 class Ranks:
-    """The place of this process among those that train together.
+    """The rank of this process among those that train together.
 
     Attributes
     ----------
     rank, n_ranks : int
-        This process, from 0, of so many.
+        Number of this process, counted from 0, and number of processes.
     device : torch.device
-        Where this rank computes.
+        Device of this rank.
     """
 
     rank: int
@@ -35,11 +35,11 @@ class Ranks:
 
     @property
     def is_first(self) -> bool:
-        """Whether this is the rank that writes and speaks."""
+        """Whether this is the rank that writes files and messages."""
         return self.rank == 0
 
     def share_of(self, batch_size: int) -> int:
-        """Return the part of a global batch that falls to each rank."""
+        """Return each rank's share of a global batch."""
         if batch_size % self.n_ranks:
             raise InputError(
                 f"data.batch_size is {batch_size} on {self.n_ranks} ranks; expected a multiple of {self.n_ranks}"
@@ -47,7 +47,7 @@ class Ranks:
         return batch_size // self.n_ranks
 
     def wrap(self, module: nn.Module) -> nn.Module:
-        """Average the gradients of a module over the ranks; on GPUs batch statistics are common, too."""
+        """Average the gradients of a module over the ranks; on GPUs, also synchronise batch statistics."""
         if self.n_ranks == 1:
             return module
         if self.device.type != "cuda":
@@ -56,7 +56,7 @@ class Ranks:
         return DistributedDataParallel(module, device_ids=[self.device.index])
 
     def total(self, values: Tensor) -> Tensor:
-        """Add up numbers over the ranks."""
+        """Return the sum over the ranks."""
         if self.n_ranks == 1:
             return values
         summed = values.clone()
@@ -64,7 +64,7 @@ class Ranks:
         return summed
 
     def collect(self, value: Any) -> list[Any]:
-        """Return the values of all ranks, in order of rank."""
+        """Return the values of all ranks, in the order of the ranks."""
         if self.n_ranks == 1:
             return [value]
         values: list[Any] = [None] * self.n_ranks
@@ -74,13 +74,13 @@ class Ranks:
 
 @contextmanager
 def join_ranks(device: str = "auto") -> Iterator[Ranks]:
-    """Join the process group that torchrun describes in the environment, and leave it in the end.
+    """Join the process group that torchrun describes in the environment, and leave it at the end.
 
     Parameters
     ----------
     device : str
-        "auto", "cpu" or "cuda". Ranks on GPUs talk by NCCL and take the GPU of their local number, ranks on
-        CPUs talk by Gloo.
+        "auto", "cpu" or "cuda". Ranks on GPUs communicate by NCCL and use the GPU of their local rank; ranks on
+        CPUs communicate by Gloo.
     """
     n_ranks = int(os.environ.get("WORLD_SIZE", "1"))
     chosen = choose_device(device, int(os.environ.get("LOCAL_RANK", "0")))
@@ -97,7 +97,7 @@ def join_ranks(device: str = "auto") -> Iterator[Ranks]:
 
 
 def choose_device(name: str, local_rank: int = 0) -> torch.device:
-    """Return the device of a rank of this machine; `name` is "auto", "cpu" or "cuda"."""
+    """Return the device of a local rank; `name` is "auto", "cpu" or "cuda"."""
     if name == "cpu" or (name == "auto" and not torch.cuda.is_available()):
         return torch.device("cpu")
     if local_rank >= torch.cuda.device_count():

@@ -1,4 +1,4 @@
-"""Getting batches to the model: where they come from, and what the objective takes of them."""
+"""Feeding batches to the objective: the source of batches, and moving them to a device."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ __all__ = ["BatchSource", "Inputs", "prepare", "read_epoch"]
 
 
 class BatchSource(Protocol):
-    """The batches of one rank; their order depends on nothing but the seed and the number of the epoch."""
+    """The batches of one rank; their order depends on the seed and the number of the epoch only."""
 
     def __len__(self) -> int:
-        """Return the number of batches in an epoch, the same on every rank."""
+        """Return the number of batches per epoch, the same on every rank."""
         ...
 
     def epoch(self, number: int, skip: int = 0) -> Iterator[Batch]:
-        """Yield the batches of an epoch but for the first `skip`."""
+        """Yield the batches of an epoch, without the first `skip`."""
         ...
 
 
 def read_epoch(source: BatchSource, number: int, skip: int = 0) -> Iterator[Batch]:
-    """Yield the batches of an epoch but for the first `skip`.
+    """Yield the batches of an epoch, without the first `skip`.
 
-    The first one starts the processes that read ahead. They do not receive the signals that stop a run, and the
-    random number that starting them draws is given back: those belong to the training steps, which must not
-    depend on where an epoch was resumed.
+    The first batch starts the worker processes. They do not receive the signals that stop a run. Starting them
+    draws a random number, so the state of the random numbers is restored: training steps must not depend on where
+    an epoch was resumed.
     """
     batches = source.epoch(number, skip)
     state = torch.get_rng_state()
@@ -58,7 +58,7 @@ class Inputs:
 
 
 def prepare(batch: Batch, model: FusiliModel, recipe: Recipe, device: torch.device) -> Inputs:
-    """Put a batch on a device, and work out the targets that the recipe's loss needs."""
+    """Move a batch to a device, and compute the targets that the loss of the recipe needs."""
     is_original = batch.is_original if recipe.data.mutations == "negative" else None
     targets = None
     if recipe.loss.supervision == "local":

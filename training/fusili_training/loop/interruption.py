@@ -1,4 +1,4 @@
-"""Being told to stop: Ctrl-C, or a scheduler's SIGTERM, ends a run after the step it is in."""
+"""Stopping a run: Ctrl-C, or a scheduler's SIGTERM, ends it after the current step."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ _STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 class TrainingInterruptedError(FusiliError):
-    """A run that was asked to stop, and did, with a checkpoint to go on from."""
+    """A run was stopped on request and saved a checkpoint to resume from."""
 
 
 class StopRequest:
-    """Whether someone asked the run to stop.
+    """Whether the run was asked to stop.
 
     Parameters
     ----------
     patient : bool
-        Whether a second Ctrl-C still waits for the step to end, as it should under torchrun, which passes on
-        the one that every rank has already received.
+        Whether the run finishes its step even after a second Ctrl-C. Needed under torchrun, which sends the
+        signal again to every rank.
     """
 
     def __init__(self, patient: bool) -> None:
@@ -34,7 +34,7 @@ class StopRequest:
         self._patient = patient
 
     def receive(self, number: int, _frame: FrameType | None) -> None:
-        """Note the request; this is a signal handler."""
+        """Handle the signal: record the request."""
         if self.made and number == signal.SIGINT and not self._patient:
             raise KeyboardInterrupt
         self.made = True
@@ -42,7 +42,7 @@ class StopRequest:
 
 @contextmanager
 def watch_for_stop(patient: bool = False) -> Iterator[StopRequest]:
-    """Catch SIGINT and SIGTERM meanwhile; `patient` as in `StopRequest`."""
+    """Catch SIGINT and SIGTERM within the context; `patient` as in `StopRequest`."""
     request = StopRequest(patient)
     if threading.current_thread() is not threading.main_thread():
         yield request  # signals reach the main thread only
@@ -57,10 +57,10 @@ def watch_for_stop(patient: bool = False) -> Iterator[StopRequest]:
 
 @contextmanager
 def held_stop_signals() -> Iterator[None]:
-    """Hold both signals back meanwhile, and for good from processes that are started meanwhile.
+    """Block both signals within the context, and permanently in processes that are started there.
 
-    A Ctrl-C, and most schedulers' SIGTERM, reach all processes of a run: those that read data must outlive the
-    step that the run is in.
+    Ctrl-C, and the SIGTERM of most schedulers, reach all processes of a run, but worker processes must survive
+    until the current step has ended.
     """
     earlier = signal.pthread_sigmask(signal.SIG_BLOCK, _STOP_SIGNALS)
     try:

@@ -1,4 +1,4 @@
-"""Counting the bytes of tensors that are alive, on any device, without an allocator's help."""
+"""Counting the bytes of live tensors on any device, without the help of an allocator."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ __all__ = ["LiveMemory"]
 
 
 class LiveMemory(TorchDispatchMode):  # type: ignore[no-untyped-call]
-    """A context in which all new tensors are counted; `peak_bytes` is the most that was alive at once.
+    """A context that counts all new tensors; `peak_bytes` is the largest number of bytes alive at once.
 
     Parameters
     ----------
     known : iterable of Tensor
-        Tensors that are not counted, such as parameters.
+        Tensors that do not count, such as parameters.
     """
 
     def __init__(self, known: Iterable[Tensor] = ()) -> None:

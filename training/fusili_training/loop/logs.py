@@ -1,4 +1,4 @@
-"""What a run writes down: CSV files that a resumed run continues without a seam, and TensorBoard's events."""
+"""The logs of a run: CSV files, which a resumed run continues seamlessly, and TensorBoard events."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ def save_text(text: str, path: Path) -> None:
 
 
 class CsvLog:
-    """A CSV file with one row a step, written through at once.
+    """A CSV file with one row per step, flushed after each row.
 
     Parameters
     ----------
     path : Path
         The file.
     columns : sequence of str
-        The first one is ``step``.
+        Names of the columns; the first is ``step``.
     last_step : int
-        Rows of later steps, which a run before wrote and lost, are removed.
+        Rows of later steps, left by an interrupted run, are removed.
     """
 
     def __init__(self, path: Path, columns: tuple[str, ...], last_step: int) -> None:
@@ -49,7 +49,7 @@ class CsvLog:
             raise OutputError(f"{path}: cannot be written ({error.strerror})") from error
 
     def write(self, values: Mapping[str, float]) -> None:
-        """Append a row; columns that have no value stay empty."""
+        """Append a row; columns without a value stay empty."""
         try:
             csv.writer(self._file).writerow([values.get(column, "") for column in self.columns])
             self._file.flush()
@@ -62,7 +62,7 @@ class CsvLog:
 
 
 def _rows_until(path: Path, last_step: int) -> list[list[str]]:
-    """Return the complete rows, without the header, of steps up to `last_step`."""
+    """Return the complete rows of steps up to `last_step`, without the header."""
     lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
     rows = csv.reader(line for line in lines[1:] if line.endswith("\n"))
     return [row for row in rows if row and int(row[0]) <= last_step]
@@ -74,11 +74,11 @@ class RunLogs:
     Parameters
     ----------
     folder : Path
-        Of the run.
+        Folder of the run.
     step_columns, validation_columns : tuple of str
-        What is written; the first of each is ``step``.
+        Names of the columns; the first of each is ``step``.
     last_step : int
-        Where the run goes on; 0 for a new one.
+        Step after which the run continues; 0 for a new run.
     """
 
     def __init__(
@@ -93,12 +93,12 @@ class RunLogs:
         self._events = _open_events(folder / "tensorboard", last_step)
 
     def write_step(self, values: Mapping[str, float]) -> None:
-        """Write down a training step."""
+        """Log a training step."""
         self._steps.write(values)
         self._write_events("training", values)
 
     def write_validation(self, values: Mapping[str, float]) -> None:
-        """Write down a validation."""
+        """Log a validation."""
         self._validations.write(values)
         self._write_events("validation", values)
 

@@ -1,4 +1,4 @@
-"""AdamW with a learning rate for the heads and one for the encoders, both a function of the step alone."""
+"""AdamW with separate learning rates for heads and encoders, which depend on the step only."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["build_optimiser", "rate_factor", "set_rates", "total_steps"]
 
 
 def build_optimiser(model: FusiliModel, options: OptimiserOptions) -> AdamW:
-    """Return AdamW on the trainable parameters of a model, one group for each of its parameter groups."""
+    """Return AdamW on the trainable parameters of a model, with the model's parameter groups."""
     rates = {"heads": options.head_rate, "encoders": options.encoder_rate}
     groups = [
         {
@@ -29,7 +29,7 @@ def build_optimiser(model: FusiliModel, options: OptimiserOptions) -> AdamW:
 
 
 def total_steps(recipe: Recipe, n_batches: int) -> int:
-    """Return the number of steps of a run whose epochs have `n_batches` batches."""
+    """Return the number of steps of a run with `n_batches` batches per epoch."""
     steps = recipe.training.epochs * n_batches
     return min(steps, recipe.training.max_steps) if recipe.training.max_steps else steps
 
@@ -40,9 +40,10 @@ def rate_factor(step: int, total_steps: int, options: OptimiserOptions) -> float
     Parameters
     ----------
     step : int
-        From 0. The first step of a warm-up of W steps has 1 / W of the full rate, step W - 1 all of it.
+        Step, counted from 0. In a warm-up of W steps, step 0 has 1 / W of the full rate and step W - 1 all of it.
     total_steps : int
-        Of the whole run; the cosine comes down to 0 one step after the last.
+        Number of steps of the run; a cosine schedule reaches 0 one step after the last.
+    options : OptimiserOptions
     """
     if step < options.warmup_steps:
         return (step + 1) / options.warmup_steps

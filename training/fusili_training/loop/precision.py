@@ -1,4 +1,4 @@
-"""In which arithmetic a step is computed."""
+"""The precision in which a step is computed."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ __all__ = ["autocast"]
 
 
 def autocast(options: TrainingOptions, device: torch.device) -> AbstractContextManager[None]:
-    """Return a context of bfloat16 autocast on a GPU, of float32 on a CPU, or as the recipe says."""
+    """Return a context: by default, bfloat16 autocast on a GPU and float32 on a CPU."""
     if options.precision == "bfloat16" and device.type == "cpu":
         raise InputError(
-            "training.precision is bfloat16 on a CPU, where it can die of an illegal instruction;"
+            "training.precision is bfloat16 on a CPU, where it can crash with an illegal instruction;"
             " expected auto or float32"
         )
     enabled = device.type == "cuda" and options.precision != "float32"

@@ -1,7 +1,7 @@
-"""A recipe: everything that decides how a model is trained, in one frozen value.
+"""The recipe of a training run: everything that decides how a model is trained.
 
-Recipes are written in TOML (see `fusili_training.loop.recipe_files`), one table a section here, and travel inside
-the checkpoints. Values that cannot work are refused here, whole sections with each other in `Recipe`.
+Recipes are written in TOML (see `fusili_training.loop.recipe_files`), with one table per section, and are stored
+in checkpoints. Each section refuses values that cannot work; `Recipe` refuses sections that do not fit together.
 """
 
 from __future__ import annotations
@@ -26,18 +26,19 @@ __all__ = [
 
 @dataclass(frozen=True)
 class WeightsOptions:
-    """Where the encoders' first weights come from.
+    """Where the initial weights come from, and which of them are trained.
 
     Attributes
     ----------
     clip : str
-        "random", "download" (open_clip's pretrained tag, from the network), or an open_clip checkpoint.
+        "random", "download" (open_clip's pretrained tag), or the path of an open_clip checkpoint.
     clap : str
-        "random", or a LAION-CLAP checkpoint.
+        "random", or the path of a LAION-CLAP checkpoint.
     checkpoint : str
-        A checkpoint of ours or of the paper's released code that a new run begins with; "" for none.
+        Path of a checkpoint, ours or of the paper's released code, with which a new run starts; "": none.
     trained : str
-        "all", or "global heads": all else stays as the checkpoint has it, and the global loss alone is computed.
+        "all", or "global heads": all other weights stay those of the checkpoint, and only the global loss is
+        computed.
     """
 
     clip: str = "random"
@@ -53,26 +54,27 @@ class WeightsOptions:
 
 @dataclass(frozen=True)
 class LossOptions:
-    """What is minimised.
+    """The loss.
 
     Attributes
     ----------
     alpha : float
-        Weight of the local loss against the global one, within [0, 1].
+        Weight of the local loss relative to the global loss, within [0, 1].
     local_similarity : str
-        How patches and frames are compared.
+        How the patches of an image and the frames of a recording are compared.
     sinkhorn_iterations : int
         The paper's K.
     memory : int
-        Pairs of earlier batches that are candidates of the global loss, too; 0: none, as in the paper.
+        Number of pairs of earlier batches that are further candidates for the global loss; 0: none, as in the
+        paper.
     supervision : str
-        "global": pairs alone. "local": the renderer's note positions, too.
+        "global": by pairs only. "local": also by the renderer's note positions.
     alignment_weight : float
-        Weight of the patch-frame cross-entropy under local supervision.
+        Weight of the patch-frame cross-entropy in local supervision.
     note_weight : float
-        Weight of the note prediction heads under local supervision; they need ``model.note_heads``.
+        Weight of the note prediction heads in local supervision; they need ``model.note_heads``.
     recency_sec : float
-        Under local supervision, the time after which a held note counts half as much as one just struck.
+        Half-life of the weight of a held note in local supervision.
     """
 
     alpha: float = 0.5
@@ -94,7 +96,7 @@ class LossOptions:
         _at_least(0, "loss.memory", self.memory)
         if self.memory and self.alpha == 1:
             raise InputError(
-                f"loss.memory is {self.memory} with loss.alpha = 1; expected 0: the memory is of global"
+                f"loss.memory is {self.memory} with loss.alpha = 1; expected 0: the memory holds global"
                 " embeddings, and there is no global loss"
             )
         _at_least(0, "loss.alignment_weight", self.alignment_weight)
@@ -108,34 +110,34 @@ class LossOptions:
 
     @property
     def trains_local_heads(self) -> bool:
-        """Whether any term reaches the local heads; without one they have learnt nothing."""
+        """Whether any term of the loss trains the local heads."""
         return self.alpha > 0 or (self.supervision == "local" and self.alignment_weight > 0)
 
 
 @dataclass(frozen=True)
 class DataOptions:
-    """What the batches are made of.
+    """The training data, and how batches are composed.
 
     Attributes
     ----------
     folder : str
-        Folder or url of the rendered shards.
+        Folder or URL of the rendered shards.
     batch_size : int
-        Pairs in a batch, all ranks together.
+        Pairs per batch, over all ranks.
     pieces : str
-        "random": the pairs of a batch come from anywhere. "same": from as few pieces as will fill it. "few":
-        from about four pieces, sorted by length.
+        "random": the pairs of a batch come from random pieces. "same": from as few pieces as possible. "few":
+        from about four pieces, with pairs of similar size.
     mutations : str
-        "none". "negative": each original comes with a mutant that is a candidate only. "positive": mutants
-        are pairs of their own.
+        "none". "negative": each original comes with a mutant that is a candidate only. "positive": mutants are
+        ordinary pairs.
     layout : str
-        Only pairs that show this layout of their piece, "piano" for instance; "": all.
+        Only pairs of this layout, such as "piano"; "": all.
     max_duration_sec : float
-        Only pairs that last no longer; 0: all.
+        Only pairs up to this duration; 0: all.
     augment : bool
         Whether images and recordings are augmented, differently in each epoch, as ``[augmentation]`` says.
     workers : int
-        Processes that read ahead, on each rank; 0: read in the training process.
+        Number of processes that prefetch on each rank; 0: read in the training process.
     """
 
     folder: str = ""
@@ -155,20 +157,20 @@ class DataOptions:
 
 @dataclass(frozen=True)
 class OptimiserOptions:
-    """AdamW and its rates.
+    """AdamW and its learning rates.
 
     Attributes
     ----------
     head_rate, encoder_rate : float
-        Learning rates of heads and scales, and of the encoders.
+        Learning rates of the heads and scales, and of the encoders.
     weight_decay : float
-        Of all parameters.
+        Weight decay of all parameters.
     warmup_steps : int
-        Steps over which the rates grow from 0.
+        Number of steps over which the learning rates rise from 0.
     schedule : str
-        After that, "constant", or "cosine": down to 0 at the last step.
+        Learning rates after the warm-up: "constant", or "cosine", which falls to 0 at the last step.
     max_gradient_norm : float
-        Longer gradients are shortened to this; 0: never.
+        Gradients with a larger norm are clipped to it; 0: no clipping.
     """
 
     head_rate: float = 2e-4
@@ -188,28 +190,28 @@ class OptimiserOptions:
 
 @dataclass(frozen=True)
 class TrainingOptions:
-    """How long, on what, and how often a run looks at itself.
+    """Length, device and precision of a run, and how often it validates and saves.
 
     Attributes
     ----------
     epochs : int
-        Passes over the training pairs.
+        Number of passes over the training pairs.
     max_steps : int
-        The run ends after so many steps at the latest; 0: no such limit.
+        Largest number of steps; 0: no limit.
     device : str
-        "auto" takes a GPU when there is one.
+        "auto" uses a GPU if there is one.
     precision : str
         "auto": bfloat16 autocast on a GPU, float32 on a CPU.
     gradient_checkpointing : bool
-        Compute activations twice instead of keeping them.
+        Whether to recompute activations instead of keeping them.
     compile : bool
-        Put the model through torch.compile.
+        Whether to compile the model with torch.compile.
     validate_every_steps : int
-        0: at the end of each epoch.
+        Steps between validations; 0: at the end of each epoch.
     checkpoint_every_steps : int
-        Between those at the end of each epoch; 0: none.
+        Steps between checkpoints, besides those at the end of each epoch; 0: only those.
     patience : int
-        Validations without an improvement after which the run ends; 0: it never ends early.
+        Number of validations without an improvement after which the run ends; 0: it never ends early.
     """
 
     epochs: int = 20
@@ -230,7 +232,7 @@ class TrainingOptions:
 
 @dataclass(frozen=True)
 class Recipe:
-    """How one model is trained.
+    """The whole recipe.
 
     Attributes
     ----------
@@ -261,7 +263,7 @@ class Recipe:
             raise InputError(
                 f"model.note_heads is {str(self.model.note_heads).lower()} with"
                 f' loss.supervision = "{self.loss.supervision}" and loss.note_weight = {self.loss.note_weight:g};'
-                " expected note heads exactly when local supervision gives them a weight"
+                " expected note heads if, and only if, local supervision gives them a weight"
             )
         if self.weights.trained == "global heads" and self.loss.alpha == 1:
             raise InputError(
@@ -271,7 +273,7 @@ class Recipe:
         if self.model.pooling == "prototypes" and not self.loss.trains_local_heads:
             raise InputError(
                 f'model.pooling is "prototypes" with loss.alpha = {self.loss.alpha:g}; expected an alpha above 0'
-                " or local supervision: prototypes are of local embeddings, which nothing trains"
+                " or local supervision: prototypes need trained local embeddings"
             )
         if self.data.mutations != "none" and self.data.batch_size % 2:
             raise InputError(

@@ -1,4 +1,4 @@
-"""Whether a run may go on with a recipe: only what leaves the meaning of the run alone may have changed."""
+"""Checking that a run may be resumed with a recipe: only keys that do not affect the result may change."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ _MAY_CHANGE = ("name", "description", "data.folder", "data.workers", "loss.memor
 
 
 def check_same_run(recipe: Recipe, earlier: Recipe, path: Path) -> None:
-    """Refuse a recipe that differs from the earlier one, of the checkpoint `path`, in what matters."""
+    """Refuse a recipe that differs from `earlier`, the recipe of the checkpoint `path`, in any other key."""
     now, before = dict(_flatten(recipe.as_dict())), dict(_flatten(earlier.as_dict()))
     for key in sorted(now.keys() | before.keys()):
         if now.get(key) != before.get(key) and not key.startswith(_MAY_CHANGE):
             raise InputError(
-                f"{path} was trained with {key} = {before.get(key)}, and the recipe now says {now.get(key)};"
-                " go on with the earlier value, or choose another folder"
+                f"{path} was trained with {key} = {before.get(key)}, but the recipe now says {now.get(key)};"
+                " use the earlier value, or choose another folder"
             )
 
 

@@ -1,4 +1,4 @@
-"""From a recipe to a run: join the ranks, open the data, train; or say what that would take."""
+"""Running a recipe: join the ranks, open the data, train; or estimate what this would take."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ _CPU = torch.device("cpu")
 
 
 def run_recipe(recipe: Recipe, folder: Path, resume: bool = False) -> str:
-    """Train by a recipe, in the run's folder, and return what came of it in one line ("" on other ranks)."""
+    """Train by a recipe in the folder of the run; return a summary in one line, or "" on other ranks."""
     data = TrainingData(recipe)
     with join_ranks(recipe.training.device) as ranks:
         batches, validation_batches = data.training_batches(ranks), data.validation_batches(ranks)
         if validation_batches is None and ranks.is_first:
             click.echo(
-                "no validation pairs: the run will choose no best checkpoint and not end early", err=True
+                "no validation pairs: the run will neither choose a best checkpoint nor end early", err=True
             )
         trainer = Trainer(recipe, folder, batches, validation_batches, ranks, resume)
         data.check_fits(trainer.objective.model)
@@ -42,7 +42,7 @@ def run_recipe(recipe: Recipe, folder: Path, resume: bool = False) -> str:
 
 
 def describe_run(recipe: Recipe) -> list[str]:
-    """Return what a run would take, for people to read; without data, for pairs of a usual size."""
+    """Return a description of what a run would take; without data, for pairs of a typical size."""
     n_ranks = int(os.environ.get("WORLD_SIZE", "1"))
     model = build_starting_model(recipe, load_weights=False)
     n_batches, inputs = None, noise_inputs(model)
@@ -57,13 +57,13 @@ def describe_run(recipe: Recipe) -> list[str]:
     return [
         f"recipe          {recipe.name}{f': {recipe.description}' if recipe.description else ''}",
         f"pairs           {strips} x {height_px} x {width_px} px, {seconds:g} s;"
-        f" {recipe.data.batch_size} in a batch, {recipe.data.batch_size // n_ranks} on each of {n_ranks} rank(s)",
+        f" {recipe.data.batch_size} per batch, {recipe.data.batch_size // n_ranks} on each of {n_ranks} rank(s)",
         *estimate.lines(),
     ]
 
 
 def _first_two(batch: Batch) -> Batch:
-    """Return the first two pairs of a batch, padded as all of it is."""
+    """Return the first two pairs of a batch, with the padding of the whole batch."""
     return Batch(
         batch.images[:2], batch.waveforms[:2], batch.is_original[:2], batch.keys[:2], batch.truths[:2]
     )

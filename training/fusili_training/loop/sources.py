@@ -1,4 +1,4 @@
-"""The batches that a recipe trains on and is validated on, out of a folder of rendered pairs."""
+"""The training and validation batches of a recipe, read from a folder of rendered pairs."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ class TrainingData:
     Parameters
     ----------
     recipe : Recipe
-        Its ``data.folder`` is what `fusili-mir render` wrote.
+        Recipe whose ``data.folder`` was written by `fusili-mir render`.
     """
 
     def __init__(self, recipe: Recipe) -> None:
         if not recipe.data.folder:
-            raise InputError("the recipe names no data; add --data FOLDER (`fusili-mir render` makes one)")
+            raise InputError("the recipe names no data; add --data FOLDER, written by `fusili-mir render`")
         self.recipe = recipe
         self.folder = self._open("train")
 
@@ -34,7 +34,7 @@ class TrainingData:
         return ShardFolder(data.folder, split, data.layout, data.max_duration_sec)
 
     def check_fits(self, model: FusiliModel) -> None:
-        """Refuse pairs that were not rendered for a model."""
+        """Raise an error if the pairs do not have the sample rate of a model."""
         found_hz, expected_hz = self.folder.sample_rate_hz, model.audio.geometry.sample_rate_hz
         if found_hz != expected_hz:
             raise InputError(
@@ -49,12 +49,12 @@ class TrainingData:
         return self._loader(self.folder, self.recipe.data.batch_size, ranks, augmentation)
 
     def validation_batches(self, ranks: Ranks) -> PairLoader | None:
-        """Return this rank's part of the validation batches, or None when there are too few such pairs.
+        """Return this rank's part of the validation batches, or None if there are too few validation pairs.
 
-        They are made as in training, but never augmented, and smaller where the pairs do not fill a batch.
+        They are composed as in training, but never augmented, and smaller if the pairs do not fill a batch.
         """
         split = self.folder.manifest["splits"].get("valid", {})
-        if not split.get("shards") or split.get("segments") == 0:  # all its pieces may have been broken
+        if not split.get("shards") or split.get("segments") == 0:  # 0 if all its pieces were broken
             return None
         folder = self._open("valid")
         unit = 2 * ranks.n_ranks

@@ -1,4 +1,4 @@
-"""The model that a run begins with."""
+"""The model that a run starts with."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ def build_starting_model(recipe: Recipe, load_weights: bool = True) -> FusiliMod
     Parameters
     ----------
     recipe : Recipe
-        Its seed decides the random weights.
+        Recipe whose seed determines the random weights.
     load_weights : bool
-        Whether the weights that the recipe names are loaded; not when a checkpoint of this run follows.
+        Whether to load the weights that the recipe names; not needed if a checkpoint of this run is loaded next.
     """
     torch.manual_seed(recipe.seed)
     model = FusiliModel(recipe.model)
@@ -52,7 +52,7 @@ def build_starting_model(recipe: Recipe, load_weights: bool = True) -> FusiliMod
 def _load(model: FusiliModel, weights: WeightsOptions) -> None:
     if weights.trained == "global heads" and not weights.checkpoint:
         raise InputError(
-            'weights.trained is "global heads" and weights.checkpoint is empty; expected a trained model to begin'
+            'weights.trained is "global heads" and weights.checkpoint is empty; expected a trained model to start'
             " with: --override weights.checkpoint=PATH"
         )
     if weights.clip == "download":
@@ -74,7 +74,7 @@ def _load(model: FusiliModel, weights: WeightsOptions) -> None:
 
 
 def _with_pooling(checkpoint: Checkpoint, pooling: PrototypePooling) -> Checkpoint:
-    """Return a checkpoint with this pooling, if it has none of its own."""
+    """Return a checkpoint with this pooling added, unless it has its own."""
     new = {f"pooling.{name}": value for name, value in pooling.state_dict().items()}
     return replace(checkpoint, model=new | checkpoint.model)
 
@@ -84,6 +84,6 @@ def _existing(key: str, name: str) -> Path:
     if not path.is_file():
         choice = "" if key == "weights.checkpoint" else f", or {key}=random to start without it"
         raise InputError(
-            f"{key} is {name}, and there is no such file; give its path with --override {key}=PATH{choice}"
+            f"{key} is {name}, but there is no such file; give its path with --override {key}=PATH{choice}"
         )
     return path

@@ -1,4 +1,4 @@
-"""The progress of a run on a terminal: a bar with the loss, and lines between."""
+"""The progress bar of a run, with the loss, and messages."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ __all__ = ["StepBar"]
 
 
 class StepBar:
-    """A bar over the steps of a run, on standard error, if that is a terminal.
+    """A progress bar over the steps of a run, on standard error if that is a terminal.
 
     Parameters
     ----------
     total_steps, first_step : int
-        Of the run, and done already.
+        Number of steps of the run, and number of steps already done.
     shown : bool
-        False on all ranks but one; then nothing is printed at all.
+        Whether anything is printed; False on all ranks except the first.
     """
 
     def __init__(self, total_steps: int, first_step: int, shown: bool) -> None:

@@ -1,8 +1,8 @@
 """The training loop: steps, validations and checkpoints, on one rank or many.
 
-A run's folder holds ``last.pt`` (to go on from), ``best.pt`` (to use: the best validation), ``recipe.json``,
-``steps.csv``, ``validations.csv`` and ``tensorboard/``. A run that was killed and resumed writes the same
-figures as one that was not.
+The folder of a run contains ``last.pt`` (to resume from), ``best.pt`` (the model with the best validation),
+``recipe.json``, ``steps.csv``, ``validations.csv`` and ``tensorboard/``. A run that was killed and resumed writes
+the same figures as an uninterrupted one.
 """
 
 from __future__ import annotations
@@ -56,18 +56,18 @@ class Trainer:
     Parameters
     ----------
     recipe : Recipe
-        How to train.
+        Recipe of the run.
     folder : Path
-        Of the run; made if it does not exist.
+        Folder of the run; created if it does not exist.
     batches : BatchSource
         This rank's part of the training batches.
     validation_batches : BatchSource or None
         This rank's part of the validation batches; without them the run neither chooses a best checkpoint nor
-        stops early.
+        ends early.
     ranks : Ranks
-        This process among the others.
+        This process among those that train together.
     resume : bool
-        Whether to go on where a run in this folder stopped, if there is one.
+        Whether to continue the run in this folder, if there is one.
     """
 
     def __init__(
@@ -93,9 +93,7 @@ class Trainer:
         if recipe.training.compile:
             model.compile()
         self.objective = Objective(model, recipe.loss, global_only=only_heads)
-        self.objective.train(
-            not only_heads
-        )  # the batch statistics of encoders that stay as they are stay, too
+        self.objective.train(not only_heads)  # frozen encoders also keep their batch statistics
         self.optimiser = build_optimiser(model, recipe.optimiser)
         self.module = ranks.wrap(self.objective)
         torch.manual_seed(recipe.seed + ranks.rank)
@@ -104,7 +102,7 @@ class Trainer:
 
     @property
     def last_path(self) -> Path:
-        """The checkpoint to go on from."""
+        """The checkpoint to resume from."""
         return self.folder / "last.pt"
 
     @property
@@ -113,14 +111,14 @@ class Trainer:
         return self.folder / "best.pt"
 
     def run(self) -> Progress:
-        """Train to the end, or until asked to stop, and return where the run stands.
+        """Train until the end, or until asked to stop, and return the progress of the run.
 
         Raises
         ------
         TrainingInterruptedError
             After Ctrl-C or SIGTERM; a checkpoint has been written.
         InputError
-            When the loss or its gradient is not finite; the last checkpoint is from before.
+            If the loss or its gradient is not finite; the last checkpoint precedes that step.
         """
         logs = self._open_logs()
         try:
@@ -137,7 +135,7 @@ class Trainer:
         return self.progress
 
     def _run_epoch(self, logs: RunLogs | None, stop: StopRequest, bar: StepBar) -> None:
-        """Run the rest of the epoch that the run is in, or as much of it as is wanted."""
+        """Run the rest of the current epoch, or as much of it as is needed."""
         epoch, skip = self.progress.epoch, self.progress.n_batches
         for batch in read_epoch(self.batches, epoch, skip):
             figures = self.step(batch)
@@ -153,7 +151,7 @@ class Trainer:
             if stopping and not self._is_finished():
                 raise TrainingInterruptedError(
                     f"stopped after step {self.progress.step} of {self.total_steps}, {self.last_path} is saved;"
-                    " to go on, give the same command with --resume"
+                    " to continue, repeat the command with --resume"
                 )
             if self._is_finished() or self.progress.epoch > epoch:
                 return
@@ -163,7 +161,7 @@ class Trainer:
         )
 
     def step(self, batch: Batch) -> dict[str, float]:
-        """Train on a batch and return the figures to write down."""
+        """Train on a batch and return the figures to log."""
         options, model = self.recipe.optimiser, self.objective.model
         rates = set_rates(self.optimiser, rate_factor(self.progress.step, self.total_steps, options))
         inputs = prepare(batch, model, self.recipe, self.ranks.device)
@@ -191,7 +189,7 @@ class Trainer:
         }
 
     def _check_finite(self, loss: Tensor, gradient_norm: Tensor, batch: Batch) -> None:
-        """Refuse to take a step that would spoil the weights, and name the batch that asked for it."""
+        """Raise an error that names the batch if the loss or its gradient would corrupt the weights."""
         is_bad = ~(loss.isfinite() & gradient_norm.isfinite())
         if not bool(self.ranks.total(is_bad.int())):
             return
@@ -199,9 +197,7 @@ class Trainer:
         listing = self.folder / "not-finite.txt"
         if self.ranks.is_first:
             save_text("\n".join(keys), listing)
-        last = (
-            f"{self.last_path} is from before" if self.last_path.exists() else "no checkpoint was saved yet"
-        )
+        last = f"{self.last_path} is intact" if self.last_path.exists() else "no checkpoint was saved yet"
         raise InputError(
             f"the loss of step {self.progress.step + 1} is {loss.item()}, its gradient {gradient_norm.item()};"
             f" {last}. The batch: {', '.join(keys[:3])}{', ...' if len(keys) > 3 else ''} (all in {listing})"
@@ -258,13 +254,13 @@ class Trainer:
         return RunLogs(self.folder, STEP_COLUMNS, VALIDATION_COLUMNS, self.progress.step)
 
     def _save_best(self) -> None:
-        """Save what is needed to use the model."""
+        """Save the model for use."""
         if self.ranks.is_first:
             state = self.objective.model.state_dict()
             save_checkpoint(Checkpoint(self.recipe, self.progress, state), self.best_path)
 
     def _save_last(self) -> None:
-        """Save what is needed to go on."""
+        """Save everything that is needed to continue."""
         states = self.ranks.collect(random_state(self.ranks.device))
         if self.ranks.is_first:
             model, optimiser = self.objective.model.state_dict(), self.optimiser.state_dict()
@@ -274,23 +270,23 @@ class Trainer:
             save_checkpoint(checkpoint, self.last_path)
 
     def _find_earlier(self, resume: bool) -> Checkpoint | None:
-        """Return the checkpoint of this folder, if there is one and it is wanted."""
+        """Return the checkpoint in this folder, if there is one; with one, `resume` must be true."""
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise OutputError(f"{self.folder}: cannot be made ({error.strerror})") from error
+            raise OutputError(f"{self.folder}: cannot be created ({error.strerror})") from error
         if not self.last_path.exists():
             return None
         if not resume:
             raise InputError(
-                f"{self.folder} already holds a run; add --resume to go on with it, or choose another folder"
+                f"{self.folder} already holds a run; add --resume to continue it, or choose another folder"
             )
         earlier = load_checkpoint(self.last_path)
         check_same_run(self.recipe, earlier.recipe, self.last_path)
         return earlier
 
     def _restore(self, earlier: Checkpoint) -> None:
-        """Go on where an earlier run stopped; the model has its weights already."""
+        """Continue where an earlier run stopped; the model already has its weights."""
         earlier.restore_optimiser(self.optimiser, self.last_path)
         self.progress = earlier.progress
         earlier.restore_memory(self.objective.memory)
