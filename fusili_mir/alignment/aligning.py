@@ -136,7 +136,7 @@ def align_recording(
     Parameters
     ----------
     pages : Pages, file, image or symbolic score
-        Pages from `load_pages`, or from `render_pages` with ``unfold="none"``, or anything that `open_pages` opens.
+        Pages from `load_pages`, or from `render_pages` with ``unfold="none"``, or what `open_pages` opens.
     recording : str, Path, (samples, rate), file object or Recording
         Anything that `open_recording` opens, such as an audio file or ``(y, sr)`` from librosa.
     model : str, Path, Bundle or Encoder, optional
@@ -213,8 +213,8 @@ def align_score(
     pages = score if isinstance(score, Pages) else render_pages(score, engraving)
     if pages.score is None:
         raise InputError(
-            f"{pages.filename}: only images are known, so there are no notes to align; use align_pages, or give a "
-            "symbolic score"
+            f"{pages.filename}: only images are known, so there are no notes to align; use align_pages, or give "
+            "a symbolic score"
         )
     alignment = align_recording(pages, recording, encoder, unfold)
     assert alignment.played is not None  # noqa: S101
