@@ -39,7 +39,7 @@ from fusili_mir.scores.repeat_signs import share_repeat_signs
 from fusili_mir.scores.score_file import ScoreFile, is_score_file, read_score_file
 from fusili_mir.scores.unfolding import Unfold, unfold_score
 
-__all__ = ["PageImages", "Pages", "load_pages", "open_pages", "render_pages"]
+__all__ = ["PageImages", "Pages", "check_score", "load_pages", "open_pages", "render_pages"]
 
 _N_CACHED_PAGES = 2
 
@@ -252,10 +252,29 @@ def open_pages(
     """
     if isinstance(score, Pages):
         return score
+    symbolic = _find_symbolic(score, pages)
+    if symbolic is None:
+        return load_pages(score, dpi, progress=progress, pages=pages)
+    with stage("engraving", shown=progress):
+        return render_pages(symbolic, options)
+
+
+def check_score(score: Any, dpi: float = 200.0, pages: str | None = None) -> bool:
+    """Check what can be checked of a score in no time, and return whether it is symbolic; see `open_pages`."""
+    if isinstance(score, Pages):
+        return score.score is not None
+    if _find_symbolic(score, pages) is not None:
+        return True
+    find_page_sources(score, dpi, pages)
+    return False
+
+
+def _find_symbolic(score: Any, pages: str | None) -> Any:
+    """Return the symbolic score that was given; None if images were given."""
     several = list(score) if isinstance(score, list | tuple) else [score]
     symbolic = [each for each in several if _is_symbolic(each)]
     if not symbolic:
-        return load_pages(score, dpi, progress=progress, pages=pages)
+        return None
     if len(several) > 1:
         raise InputError(
             f"{symbolic[0]}: a symbolic score, given with {len(several) - 1} more; expected it alone, or "
@@ -265,8 +284,7 @@ def open_pages(
         raise InputError(
             f"{symbolic[0]}: a symbolic score, which has no pages to choose from; leave out the range of pages"
         )
-    with stage("engraving", shown=progress):
-        return render_pages(symbolic[0], options)
+    return symbolic[0]
 
 
 def _is_path(score: Any) -> bool:
