@@ -37,6 +37,7 @@ from fusili_mir.pages.systems import find_systems
 from fusili_mir.progress import progress_bar, stage
 from fusili_mir.scores.repeat_signs import share_repeat_signs
 from fusili_mir.scores.score_file import ScoreFile, is_score_file, read_score_file
+from fusili_mir.scores.transpositions import read_transpositions
 from fusili_mir.scores.unfolding import Unfold, unfold_score
 
 __all__ = ["PageImages", "Pages", "check_score", "load_pages", "open_pages", "render_pages"]
@@ -96,6 +97,8 @@ class Pages:
         The symbolic score, unfolded as requested; its note ids are the `id` of the notes.
     skews : tuple of Skew
         Skew that was removed from each page of a scan; maps places to and from the original page.
+    transpositions : dict from str to int
+        Semitones from written to sounding pitch, of the heads (`notated_id`) that do not sound as written.
     """
 
     filename: str
@@ -106,6 +109,7 @@ class Pages:
     notes: Table = field(default_factory=lambda: _empty(NOTE_DTYPE))
     score: pt.score.Score | None = None
     skews: tuple[Skew, ...] = ()
+    transpositions: dict[str, int] = field(default_factory=dict)
 
 
 def render_pages(
@@ -159,6 +163,7 @@ def render_pages(
         measures=engraving.measures,
         notes=notes,
         score=unfolded.score,
+        transpositions=read_transpositions(score_file),
     )
 
 
