@@ -15,19 +15,35 @@ from typing import TypeVar
 
 import click
 
-__all__ = ["progress_bar", "stage"]
+__all__ = ["progress_bar", "progress_hidden", "stage"]
 
 T = TypeVar("T")
 
 _log = logging.getLogger("fusili_mir")
 _SHOWN_AFTER_SEC = 0.5
 _STEP_SEC = 0.2
+_hidden = False
+
+
+@contextmanager
+def progress_hidden() -> Iterator[None]:
+    """Show neither bars nor stages, whatever is asked for."""
+    global _hidden
+    before, _hidden = _hidden, True
+    try:
+        yield
+    finally:
+        _hidden = before
+
+
+def _is_shown(shown: bool) -> bool:
+    return shown and not _hidden and sys.stderr.isatty()
 
 
 def progress_bar(items: Sequence[T], label: str, shown: bool = True) -> Iterator[T]:
     """Yield the items, with a progress bar on standard error if `shown` is true and it is a terminal."""
     start_sec = time.perf_counter()
-    if shown and sys.stderr.isatty():
+    if _is_shown(shown):
         with click.progressbar(items, label=label, file=sys.stderr, show_pos=True) as bar:
             yield from bar
     else:
@@ -48,7 +64,7 @@ def stage(label: str, shown: bool = True) -> Iterator[None]:
         shown at all.
     """
     start_sec = time.perf_counter()
-    if not (shown and sys.stderr.isatty()):
+    if not _is_shown(shown):
         yield
     else:
         done = threading.Event()

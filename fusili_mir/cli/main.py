@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import functools
 import sys
+from copy import copy
 from importlib import import_module
 from typing import Any
 
 import click
 
 from fusili_mir import __version__
+from fusili_mir.cli.examples import epilog
+from fusili_mir.cli.verbosity import verbosity_options
 from fusili_mir.errors import FusiliError
 
 __all__ = ["main"]
@@ -37,11 +41,20 @@ class _LazyGroup(click.Group):
         if cmd_name not in _COMMANDS:
             return None
         command: click.Command = import_module(f"fusili_mir.cli.commands.{cmd_name}").command
-        return command
+        return _completed(command, cmd_name)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
             formatter.write_dl(list(_COMMANDS.items()))
+
+
+@functools.cache
+def _completed(command: click.Command, name: str) -> click.Command:
+    """Return a command with what all commands have: `--quiet`, `--verbose`, and examples in its help."""
+    completed = copy(command)
+    completed.params = [*command.params, *verbosity_options()]
+    completed.epilog = epilog(name)
+    return completed
 
 
 @click.group(cls=_LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+import logging
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from fusili_mir.errors import FusiliWarning
+from fusili_mir.cli.times import TIME
+from fusili_mir.cli.verbosity import plain_warnings
 
 if TYPE_CHECKING:
     from fusili_mir.alignment.results import Alignment
 
-__all__ = ["AlignmentOptions", "alignment_options", "plain_warnings"]
+__all__ = ["AlignmentOptions", "alignment_arguments", "alignment_options", "plain_warnings"]
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+_log = logging.getLogger("fusili_mir")
 
 
 @dataclass(frozen=True)
@@ -30,18 +32,46 @@ class AlignmentOptions:
     unfold: str
     jumps: bool
     dpi: float
+    page_range: str | None
+    start_sec: float | None
+    end_sec: float | None
     cache: Path | None
 
-    def align(self, score: Path, audio: Path) -> Alignment:
-        """Align the recording with the score, with progress bars on a terminal."""
+    def check(self, score: Sequence[Path]) -> bool:
+        """Check a score in no time, and return whether it is symbolic."""
+        from fusili_mir.pages.pages import check_score
+
+        return check_score(list(score), self.dpi, self.page_range)
+
+    def align(self, score: Sequence[Path], audio: str) -> Alignment:
+        """Align the recording with the score, with progress bars on a terminal.
+
+        What is fast comes first, so that a mistake is found before long work: the model is opened, then the
+        recording is read, then the score is engraved or its systems are found.
+        """
         from fusili_mir.alignment.aligning import align_recording
+        from fusili_mir.audio.heard_recording import HeardRecording
+        from fusili_mir.audio.recording import open_recording
         from fusili_mir.model.bundle import default_bundle, load_bundle
         from fusili_mir.model.encoder import Encoder
         from fusili_mir.pages.pages import open_pages
 
+        self.check(score)
         encoder = Encoder(load_bundle(self.model) if self.model else default_bundle(), self.device)
-        pages = open_pages(score, dpi=self.dpi, progress=True)
-        return align_recording(pages, audio, encoder, self.unfold, self.jumps, self.cache, progress=True)
+        encoder.check()
+        session = encoder.audio_session
+        _log.info("model: %s, %s, %d threads", encoder.bundle.folder, session.device, session.n_threads)
+        recording = open_recording(audio, self.start_sec, self.end_sec)
+        with HeardRecording(recording, encoder.bundle.audio.sample_rate_hz, progress=True) as heard:
+            pages = open_pages(list(score), dpi=self.dpi, progress=True, pages=self.page_range)
+            return align_recording(pages, heard, encoder, self.unfold, self.jumps, self.cache, progress=True)
+
+
+def alignment_arguments(command: F) -> F:
+    """Add the arguments SCORE... and AUDIO to a command."""
+    audio = click.argument("audio", type=click.Path(allow_dash=True))
+    score = click.argument("score", nargs=-1, required=True, type=click.Path(path_type=Path))
+    return score(audio(command))
 
 
 def alignment_options(command: F) -> F:
@@ -52,6 +82,19 @@ def alignment_options(command: F) -> F:
             type=click.Path(path_type=Path),
             metavar="FILE",
             help="Keep the encoded score in FILE, for the next recording of it.",
+        ),
+        click.option("--end", "end_sec", type=TIME, help="Align the recording up to this time only."),
+        click.option(
+            "--start",
+            "start_sec",
+            type=TIME,
+            help="Align the recording from this time on: seconds or m:ss. Results have its own times.",
+        ),
+        click.option(
+            "--pages",
+            "page_range",
+            metavar="PAGES",
+            help="Pages to use, such as 3-7 or 1,3-5; only for scores that are images.",
         ),
         click.option(
             "--dpi",
@@ -88,16 +131,3 @@ def alignment_options(command: F) -> F:
     ):
         command = option(command)
     return command
-
-
-@contextmanager
-def plain_warnings() -> Iterator[None]:
-    """Print our warnings on standard error, one line each, and suppress all others."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("ignore")
-        warnings.simplefilter("always", FusiliWarning)
-        try:
-            yield
-        finally:
-            for warning in caught:
-                click.echo(f"fusili-mir: warning: {' '.join(str(warning.message).split())}", err=True)

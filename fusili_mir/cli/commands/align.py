@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any
 import click
 import numpy as np
 
-from fusili_mir.cli.options import AlignmentOptions, alignment_options, plain_warnings
+from fusili_mir.cli.options import AlignmentOptions, alignment_arguments, alignment_options
+from fusili_mir.cli.verbosity import plain_warnings, say_summary
+from fusili_mir.progress import stage
 
 if TYPE_CHECKING:
     from fusili_mir.alignment.results import Alignment
@@ -18,8 +20,7 @@ __all__ = ["command"]
 
 
 @click.command(name="align")
-@click.argument("score", type=click.Path(path_type=Path))
-@click.argument("audio", type=click.Path(path_type=Path))
+@alignment_arguments
 @click.option("-o", "--out", required=True, type=click.Path(path_type=Path), help="Folder to write into.")
 @click.option("--force", is_flag=True, help="Replace files in a folder that is not empty.")
 @click.option(
@@ -32,23 +33,27 @@ __all__ = ["command"]
 )
 @alignment_options
 def command(
-    score: Path, audio: Path, out: Path, force: bool, formats: tuple[str, ...], **options: Any
+    score: tuple[Path, ...], audio: str, out: Path, force: bool, formats: tuple[str, ...], **options: Any
 ) -> None:
     """Align the recording AUDIO with SCORE.
 
-    If SCORE is MusicXML, MXL or MEI, every note gets its time in seconds; if it is a PDF, an image or a folder of
-    images, every second gets its place on the pages. AUDIO is WAV, FLAC, MP3, OGG or whatever libsndfile reads.
+    If SCORE is MusicXML, MXL or MEI, every note gets its time in seconds. If it is a PDF, an image, several
+    images in order or a folder of images, every second gets its place on the pages; scan.pdf#3-7 is a part of a
+    PDF.
+
+    AUDIO is WAV, FLAC, MP3, OGG or whatever libsndfile reads, and with fusili-mir[audio] whatever ffmpeg reads:
+    M4A, MP4, WebM, videos. A MIDI file is played with a soundfont; - is standard input.
     """
     from fusili_mir.output.alignment_files import check_formats, write_formats
-    from fusili_mir.scores.score_file import is_score_file
     from fusili_mir.staging import staged_folder
 
-    chosen = check_formats(formats, str(score), is_score_file(score))
-    with staged_folder(out, force) as folder:
-        with plain_warnings():
-            alignment = AlignmentOptions(**options).align(score, audio)
-        write_formats(alignment, folder, chosen)
-    click.echo(f"{_summary(alignment)} -> {out}")
+    chosen_options = AlignmentOptions(**options)
+    with staged_folder(out, force) as folder, plain_warnings():
+        chosen = check_formats(formats, str(score[0]), chosen_options.check(score))
+        alignment = chosen_options.align(score, audio)
+        with stage("writing"):
+            write_formats(alignment, folder, chosen)
+    say_summary(f"{_summary(alignment)} -> {out}")
 
 
 def _summary(alignment: Alignment) -> str:

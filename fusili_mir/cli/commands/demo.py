@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from fusili_mir.cli.options import plain_warnings
+from fusili_mir.cli.verbosity import plain_warnings, say_summary
 
 if TYPE_CHECKING:
     from fusili_mir.demo.demonstration import Demonstration
@@ -48,16 +48,18 @@ def command(out: Path, model: Path | None, force: bool) -> None:
     from fusili_mir.demo.example import load_example
 
     check_demo_folder(out, force)
+    encoder = as_encoder(model)
+    encoder.check()
     example = load_example()
     with plain_warnings():
-        from_score, from_image = demonstrate(example, as_encoder(model), out, force)
+        from_score, from_image = demonstrate(example, encoder, out, force)
     paragraphs = (
         _piece(example, from_score),
         _errors({"with the symbolic score": from_score, "with the page image alone": from_image}),
         _files(from_score, from_image),
         _next_commands(example, model),
     )
-    click.echo("\n\n".join(paragraphs))
+    say_summary("\n\n".join(paragraphs))
 
 
 def _piece(example: Example, from_score: Demonstration) -> str:
@@ -106,6 +108,6 @@ def _next_commands(example: Example, model: Path | None) -> str:
             f"  {program} point {page} {recording} --time 12.5{with_model}",
             f"  {program} align YOUR_SCORE YOUR_RECORDING -o out{with_model}",
             "The first finds the spot that sounds at 12.5 s. In the second, YOUR_SCORE is",
-            "MusicXML, MXL, MEI, a PDF or an image; YOUR_RECORDING is WAV, FLAC, MP3, OGG.",
+            "MusicXML, MXL, MEI, a PDF or images; YOUR_RECORDING is WAV, FLAC, MP3, OGG, ...",
         )
     )

@@ -7,6 +7,7 @@ from typing import Any, get_args
 
 import click
 
+from fusili_mir.cli.verbosity import plain_warnings, say_summary
 from fusili_mir.output.page_files import save_pages
 from fusili_mir.pages.engraving import Breaks, EngravingOptions, MusicFont
 from fusili_mir.pages.pages import Pages, open_pages
@@ -16,9 +17,15 @@ __all__ = ["command"]
 
 
 @click.command(name="pages")
-@click.argument("score", type=click.Path(path_type=Path))
+@click.argument("score", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option("-o", "--out", required=True, type=click.Path(path_type=Path), help="Folder to write into.")
 @click.option("--force", is_flag=True, help="Replace files in a folder that is not empty.")
+@click.option(
+    "--pages",
+    "page_range",
+    metavar="PAGES",
+    help="Pages to use, such as 3-7 or 1,3-5; only for scores that are images.",
+)
 @click.option(
     "--dpi", type=float, help="Resolution. [default: 200 for a PDF, 10 pixels per staff space otherwise]"
 )
@@ -43,18 +50,27 @@ __all__ = ["command"]
     metavar="WIDTH HEIGHT",
     help="Size of the paper.",
 )
-def command(score: Path, out: Path, force: bool, dpi: float | None, **engraving: Any) -> None:
+def command(
+    score: tuple[Path, ...],
+    out: Path,
+    force: bool,
+    page_range: str | None,
+    dpi: float | None,
+    **engraving: Any,
+) -> None:
     """Write the pages of SCORE as images, with an overlay that shows what was found on them.
 
     If SCORE is MusicXML, MXL or MEI, it is engraved, and its notes and measures are known, too. If it is a PDF,
-    an image or a folder of images, its systems are located. Font, breaks and sizes apply to engraving.
+    an image, several images in order or a folder of images, its systems are located; scan.pdf#3-7 is a part of a
+    PDF. Font, breaks and sizes apply to engraving.
     """
     width_mm, height_mm = engraving.pop("page_size_mm")
     options = EngravingOptions(page_width_mm=width_mm, page_height_mm=height_mm, dpi=dpi, **engraving)
     check_output_folder(out, force)
-    pages = open_pages(score, options, dpi or 200.0, progress=True)
-    save_pages(pages, out, force, progress=True)
-    click.echo(f"{_summary(pages)} -> {out}")
+    with plain_warnings():
+        pages = open_pages(list(score), options, dpi or 200.0, progress=True, pages=page_range)
+        save_pages(pages, out, force, progress=True)
+    say_summary(f"{_summary(pages)} -> {out}")
 
 
 def _summary(pages: Pages) -> str:

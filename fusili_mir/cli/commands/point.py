@@ -8,7 +8,9 @@ from typing import Any
 
 import click
 
-from fusili_mir.cli.options import AlignmentOptions, alignment_options, plain_warnings
+from fusili_mir.cli.options import AlignmentOptions, alignment_arguments, alignment_options
+from fusili_mir.cli.times import TIME
+from fusili_mir.cli.verbosity import plain_warnings
 
 __all__ = ["command"]
 
@@ -16,19 +18,23 @@ _PLACE = re.compile(r"(\d+):(-?[\d.]+),(-?[\d.]+)")
 
 
 @click.command(name="point")
-@click.argument("score", type=click.Path(path_type=Path))
-@click.argument("audio", type=click.Path(path_type=Path))
-@click.option("--time", "seconds", type=float, metavar="SECONDS", help="Find what sounds at this second.")
+@alignment_arguments
+@click.option("--time", "seconds", type=TIME, help="Find what sounds at this time: seconds or m:ss.")
 @click.option("--at", "place", metavar="PAGE:X,Y", help="Find when this spot sounds; the first page is 1.")
 @click.option("--top", type=click.IntRange(min=1), default=5, show_default=True, help="Number of answers.")
 @alignment_options
 def command(
-    score: Path, audio: Path, seconds: float | None, place: str | None, top: int, **options: Any
+    score: tuple[Path, ...],
+    audio: str,
+    seconds: float | None,
+    place: str | None,
+    top: int,
+    **options: Any,
 ) -> None:
     """Find the spots of SCORE that sound at a second of AUDIO, or the seconds at which a spot sounds.
 
     The first answer is the one that fits the whole recording; the others are similar spots or moments, the most
-    similar first. Pages are counted from 1; x and y are in pixels of the page.
+    similar first. Pages are counted from 1, among those of --pages; x and y are in pixels of the page.
     """
     from fusili_mir.alignment.retrieval import point_at_spot, point_at_time
 

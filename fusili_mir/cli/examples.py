@@ -1,0 +1,47 @@
+"""Examples of each command, shown at the end of its help."""
+
+from __future__ import annotations
+
+__all__ = ["EXAMPLES", "epilog"]
+
+EXAMPLES = {
+    "align": (
+        "fusili-mir align piece.musicxml recording.wav -o out",
+        "fusili-mir align scan.pdf --pages 3-7 concert.mp4 --start 1:15 --end 4:40 -o out",
+        "fusili-mir align page1.png page2.png recording.mp3 -o out --format frames",
+        "curl -s https://example.org/song.ogg | fusili-mir align song.mei - -o out",
+    ),
+    "demo": ("fusili-mir demo", "fusili-mir demo -o elsewhere --force"),
+    "evaluate": (
+        "fusili-mir evaluate bundle data",
+        "fusili-mir evaluate --matrix matrices/*.npy data",
+    ),
+    "export": ("fusili-mir export runs/small-hybrid/best.pt -o bundle --licence CC-BY-4.0",),
+    "info": ("fusili-mir info", "fusili-mir info bundle"),
+    "pages": (
+        "fusili-mir pages piece.musicxml -o out --font Leland",
+        "fusili-mir pages scan.pdf -o out --pages 1,3-5 --dpi 300",
+    ),
+    "point": (
+        "fusili-mir point piece.musicxml recording.wav --time 1:12.5",
+        "fusili-mir point scan.pdf recording.mp3 --at 2:410,600 --top 3",
+    ),
+    "render": (
+        "fusili-mir render scores -o data --licence CC0-1.0 --contact-sheet sheet.png",
+        "fusili-mir render corpus.csv -o data --recipe recipe.toml --jobs 8",
+    ),
+    "train": (
+        "fusili-mir train small-hybrid --data data",
+        "fusili-mir train recipe.toml --override loss.alpha=0.5 --dry-run",
+    ),
+}
+"""Command -> lines that work as they are, but for the names of files."""
+
+
+def epilog(name: str) -> str:
+    r"""Return the examples of a command for its help; ``\b`` lets click keep the lines as they are.
+
+    >>> epilog("info").splitlines()[2]
+    '  fusili-mir info'
+    """
+    return "\n".join(("\b", "Examples:", *(f"  {line}" for line in EXAMPLES[name])))

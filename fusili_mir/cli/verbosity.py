@@ -1,0 +1,119 @@
+"""How much a command says: `--quiet`, the usual, or `--verbose`.
+
+Both options belong to every command. Quiet leaves out summary, warnings and progress bars; errors, and results
+that were asked for, remain. Verbose says on standard error what is done, and how long it takes.
+"""
+
+from __future__ import annotations
+
+import logging
+import platform
+import sys
+import time
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib import metadata
+
+import click
+
+from fusili_mir import __version__
+from fusili_mir.errors import FusiliWarning
+from fusili_mir.progress import progress_hidden
+
+__all__ = ["plain_warnings", "say_summary", "verbosity_options"]
+
+_QUIET, _VERBOSE = "fusili_mir.quiet", "fusili_mir.verbose"
+_PACKAGES = ("numpy", "partitura", "verovio", "soundfile", "av", "onnxruntime", "onnxruntime-gpu", "torch")
+
+
+def verbosity_options() -> list[click.Option]:
+    """Return the two options, for the parameters of a command."""
+    return [
+        click.Option(
+            ["-q", "--quiet"],
+            is_flag=True,
+            expose_value=False,
+            callback=_be_quiet,
+            help="Print no summary, warnings or progress.",
+        ),
+        click.Option(
+            ["-v", "--verbose"],
+            is_flag=True,
+            expose_value=False,
+            callback=_be_verbose,
+            help="Print what is done, how long it takes, and versions.",
+        ),
+    ]
+
+
+def say_summary(text: str) -> None:
+    """Print the summary of a command, unless it is to be quiet."""
+    if not _is_quiet():
+        click.echo(text)
+
+
+@contextmanager
+def plain_warnings() -> Iterator[None]:
+    """Print our warnings on standard error as they come, one line each, and suppress all others."""
+
+    def show(message: Warning | str, *_: object, **__: object) -> None:
+        if not _is_quiet():
+            click.echo(f"fusili-mir: warning: {' '.join(str(message).split())}", err=True)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        warnings.simplefilter("always", FusiliWarning)
+        warnings.showwarning = show
+        yield
+
+
+def _is_quiet() -> bool:
+    context = click.get_current_context(silent=True)
+    return context is not None and bool(context.meta.get(_QUIET))
+
+
+def _be_quiet(context: click.Context, _: click.Parameter, value: bool) -> None:
+    if value:
+        _choose(context, _QUIET)
+        context.with_resource(progress_hidden())
+
+
+def _be_verbose(context: click.Context, _: click.Parameter, value: bool) -> None:
+    if value:
+        _choose(context, _VERBOSE)
+        context.with_resource(_logged_to_terminal())
+
+
+def _choose(context: click.Context, name: str) -> None:
+    context.meta[name] = True
+    if context.meta.get(_QUIET) and context.meta.get(_VERBOSE):
+        raise click.UsageError("--quiet and --verbose exclude each other", context)
+
+
+@contextmanager
+def _logged_to_terminal() -> Iterator[None]:
+    """Print the log messages of the package on standard error, versions first and the total time last."""
+    log = logging.getLogger("fusili_mir")
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(logging.Formatter("fusili-mir: %(message)s"))
+    level, start_sec = log.level, time.perf_counter()
+    log.addHandler(handler)
+    log.setLevel(logging.INFO)
+    try:
+        log.info("%s", _versions())
+        yield
+        log.info("all together: %.1f s", time.perf_counter() - start_sec)
+    finally:
+        log.setLevel(level)
+        log.removeHandler(handler)
+
+
+def _versions() -> str:
+    found = [f"fusili-mir {__version__}", f"Python {platform.python_version()}"]
+    for package in _PACKAGES:
+        try:
+            found.append(f"{package} {metadata.version(package)}")
+        except metadata.PackageNotFoundError:
+            continue
+    return f"{', '.join(found)}, {platform.system()} {platform.machine()}"
