@@ -1,1 +1,1 @@
-"""Turning trained checkpoints into ONNX model bundles."""
+"""Exporting trained checkpoints as ONNX model bundles."""

@@ -1,4 +1,4 @@
-"""Checkpoints to export: ours, and those of the paper's released code, told apart by what they hold."""
+"""Loading checkpoints to export: ours and those of the paper's released code, recognised by their content."""
 
 from __future__ import annotations
 
@@ -24,23 +24,23 @@ __all__ = ["TrainedModel", "load_trained"]
 
 @dataclass(frozen=True)
 class TrainedModel:
-    """A model that was trained, and what is known about how.
+    """A trained model, and what is known about its training.
 
     Attributes
     ----------
     model : FusiliModel
-        In evaluation mode.
+        The model in evaluation mode.
     heads : "local" or "global"
-        The heads that its local features go through.
+        The heads that embed its local features.
     name : str
     recipe : dict
-        How it was trained; paths are cut down to their last names.
+        Recipe of the run; of paths, only the last component is kept.
     data_folder : str
-        The pairs that it was trained on; "" where that is unknown.
+        Folder of the training pairs; "" if unknown.
     quality : dict
-        Figures of its last validation, if there was one.
+        Figures of the last validation, if there was one.
     sha256 : str
-        Of the checkpoint.
+        Checksum of the checkpoint file.
     """
 
     model: FusiliModel
@@ -53,7 +53,7 @@ class TrainedModel:
 
     @property
     def scale(self) -> float:
-        """The learned factor of the cosines that the heads go with."""
+        """The learned scale of the cosines, for these heads."""
         scale = self.model.logit_scale_local if self.heads == "local" else self.model.logit_scale_global
         return float(scale.detach().exp())
 
@@ -61,17 +61,17 @@ class TrainedModel:
 def load_trained(
     path: Path, heads: Heads | None = None, released_model: ModelOptions | None = None
 ) -> TrainedModel:
-    """Load a checkpoint; nothing that is in the file is run.
+    """Load a checkpoint; no code in the file is run.
 
     Parameters
     ----------
     path : Path
-        A checkpoint of ours, or one in the layout of the paper's released code.
+        A checkpoint of ours, or one of the paper's released code.
     heads : "local" or "global", optional
-        Which heads the local features go through. By default what the recipe says: the global ones if it trained
-        no others. Released checkpoints have no recipe: the local ones.
+        The heads that embed local features. By default the local heads, or the global heads if the recipe trained
+        no local heads. Released checkpoints have no recipe and default to the local heads.
     released_model : ModelOptions, optional
-        The model of a released checkpoint; by default the paper's.
+        Model of a released checkpoint; by default that of the paper.
     """
     content = read_checkpoint(path)
     digest = hashlib.sha256(path.read_bytes()).hexdigest()
@@ -81,8 +81,8 @@ def load_trained(
     if not is_released_checkpoint(state):
         lacking = next(key for key in RELEASED_KEYS if not any(name.startswith(key) for name in state))
         raise InputError(
-            f"{path} is no checkpoint of fusili-mir (no recipe in it) and none of the paper's released code"
-            f" (no weights {lacking}*); expected best.pt or last.pt of a run"
+            f"{path} is neither a checkpoint of fusili-mir (it has no recipe) nor of the paper's released code"
+            f" (it has no weights {lacking}*); expected best.pt or last.pt of a run"
         )
     model = FusiliModel(released_model or ModelOptions("clip-clap"))
     load_released_checkpoint(model, path)
@@ -100,7 +100,7 @@ def _load_ours(path: Path, heads: Heads | None, digest: str) -> TrainedModel:
     recipe = checkpoint.recipe
     if heads == "global" and recipe.model.pooling == "prototypes":
         raise InputError(
-            f"{path} pools by prototypes and has no global heads for local features; export it with --heads auto"
+            f"{path} pools by prototypes, so it has no global heads for local features; use --heads auto"
         )
     quality: dict[str, Any] = {}
     if checkpoint.progress.validation:
@@ -117,7 +117,7 @@ def _load_ours(path: Path, heads: Heads | None, digest: str) -> TrainedModel:
 
 
 def _without_paths(recipe: Recipe) -> dict[str, Any]:
-    """Return a recipe as plain values that say nothing about the folders of the machine it was trained on."""
+    """Return a recipe as plain values, without the folders of the machine that it was trained on."""
     plain = recipe.as_dict()
     plain["data"]["folder"] = PurePosixPath(recipe.data.folder).name
     plain["weights"] = {key: PurePosixPath(value).name for key, value in plain["weights"].items()}

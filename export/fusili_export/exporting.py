@@ -1,4 +1,4 @@
-"""From a checkpoint to a bundle: trace both towers, compare them with the checkpoint, write what has passed."""
+"""Exporting a bundle: trace both towers, compare the graphs with the checkpoint, and write them if they agree."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ _DATA_FACTS = ("corpus_sha256", "pieces", "segments", "mutants", "licences")
 
 @dataclass(frozen=True)
 class Provenance:
-    """What the manifest says about a model besides what its checkpoint knows.
+    """Facts for the manifest that are not in the checkpoint.
 
     Attributes
     ----------
     licence : str
-        Of the weights.
+        Licence of the weights.
     training_data, quality : dict
-        On what it was trained, and what was measured on which data.
+        Description of the training data, and measured figures.
     """
 
     licence: str = "not stated"
@@ -57,22 +57,23 @@ def export_bundle(
     force: bool = False,
     say: Callable[[str], None] = lambda text: None,
 ) -> None:
-    """Write a model as a bundle, if its graphs give what the model gives.
+    """Write a model as a bundle, if its graphs agree with the model.
 
     Parameters
     ----------
     trained : TrainedModel
     out : str or Path
-        The folder; it appears when all is done.
+        Folder of the bundle; it appears only when it is complete.
     provenance : Provenance, optional
     precision : "fp32" or "int8"
-        int8 graphs are made of fp32 graphs, which are compared with the checkpoint first.
+        Precision of the weights. int8 graphs are made from fp32 graphs, which are compared with the checkpoint
+        first.
     opset : int
         Version of the ONNX operators.
     force : bool
         Whether files in the folder may be replaced.
     say : function of a string
-        Is told what is being done, and given the table of differences.
+        Called with messages about the progress, and with the table of differences.
     """
     provenance = provenance or Provenance()
     model = trained.model
@@ -115,16 +116,16 @@ def export_bundle(
 
 
 def read_training_data(folder: str | Path) -> dict[str, Any]:
-    """Return the facts about a folder of rendered pairs that belong into a manifest."""
+    """Return the facts about a folder of rendered pairs that belong in a manifest."""
     path = Path(folder) / "manifest.json"
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise InputError(
-            f"{path}: cannot be read ({error}); expected a folder that `fusili-mir render` wrote"
+            f"{path}: cannot be read ({error}); expected a folder written by `fusili-mir render`"
         ) from error
     if not isinstance(content, dict):
         raise InputError(
-            f"{path}: not the manifest of rendered pairs; expected a folder of `fusili-mir render`"
+            f"{path}: not a manifest of rendered pairs; expected a folder written by `fusili-mir render`"
         )
     return {"name": Path(folder).name} | {key: content[key] for key in _DATA_FACTS if key in content}

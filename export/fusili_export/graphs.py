@@ -1,4 +1,4 @@
-"""Tracing a tower into an ONNX graph that holds all its weights."""
+"""Tracing a tower into an ONNX graph that contains all its weights."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from fusili_mir.model.bundle import AudioSpec, ImageSpec
 __all__ = ["DEFAULT_OPSET", "SCOPES", "trace_graph"]
 
 DEFAULT_OPSET = 18
-"""The oldest that torch's exporter writes by itself, so that old onnxruntimes read the graph."""
+"""The oldest version that torch's exporter writes directly; old onnxruntimes can read it."""
 SCOPES = "pkg.torch.onnx.name_scopes"
-"""Where torch's exporter notes the modules that a node comes from."""
+"""Metadata key under which torch's exporter stores the modules of a node."""
 
-# The parity check never uses these sizes: a constant that crept in by way of them shows there.
+# The parity check never uses these sizes, so it detects sizes that have become constants of the graph.
 _BATCH, _STAVES, _COLUMNS, _FRAMES = 2, 3, 20, 20
 _ANY_SIZE = 2**31
 
@@ -33,8 +33,8 @@ def trace_graph(tower: TowerGraph, spec: ImageSpec | AudioSpec, opset: int = DEF
     ----------
     tower : TowerGraph
     spec : ImageSpec or AudioSpec
-        Names of input and outputs, and which sizes are free: the batch always, staves, width and length where
-        they are not fixed.
+        Names of the input and the outputs, and which sizes are free: always the batch; staves, width and length
+        if they are not fixed.
     opset : int
         Version of the ONNX operators.
 
@@ -49,7 +49,7 @@ def trace_graph(tower: TowerGraph, spec: ImageSpec | AudioSpec, opset: int = DEF
     try:
         exporter_log.setLevel(logging.ERROR)
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # torch's own, about its own internals
+            warnings.simplefilter("ignore")  # torch warns about its own internals
             program = torch.onnx.export(
                 tower,
                 (example,),
@@ -70,9 +70,9 @@ def trace_graph(tower: TowerGraph, spec: ImageSpec | AudioSpec, opset: int = DEF
     finally:
         exporter_log.setLevel(level)
     if program is None:
-        raise FusiliError(f"{spec.graph}: torch gave no graph; install another version of torch")
-    # No more than this: the optimiser's rules also drop additions of anything below 1e-8, such as the small
-    # number that a spectrum is given before its root is taken.
+        raise FusiliError(f"{spec.graph}: torch returned no graph; install another version of torch")
+    # The other rules of the optimiser also drop addends below 1e-8, such as the one under the square root of the
+    # spectrum.
     optimizer.fold_constants_ir(program.model, input_size_limit=_ANY_SIZE, output_size_limit=_ANY_SIZE)
     optimizer.remove_unused_nodes(program.model)
     model = program.model_proto
@@ -81,7 +81,7 @@ def trace_graph(tower: TowerGraph, spec: ImageSpec | AudioSpec, opset: int = DEF
 
 
 def _drop_notes(model: onnx.ModelProto) -> None:
-    """Drop what the exporter notes about the source, files of this machine among it, but for names of modules."""
+    """Drop the exporter's metadata about the source code, which includes local paths, except names of modules."""
     graph = model.graph
     del model.metadata_props[:], graph.metadata_props[:]
     for item in (*graph.node, *graph.value_info, *graph.input, *graph.output, *graph.initializer):
@@ -92,7 +92,7 @@ def _drop_notes(model: onnx.ModelProto) -> None:
 
 
 def _image_example(spec: ImageSpec) -> tuple[Tensor, dict[int, str]]:
-    """Return images to trace with, and the names of their free axes."""
+    """Return example images for tracing, and the names of their free axes."""
     if spec.segment == "square":
         return torch.rand(_BATCH, 1, spec.height_px, spec.width_px or spec.height_px), {0: "batch"}
     axes = {0: "batch", 1: "staves"}
@@ -103,7 +103,7 @@ def _image_example(spec: ImageSpec) -> tuple[Tensor, dict[int, str]]:
 
 
 def _audio_example(spec: AudioSpec) -> tuple[Tensor, dict[int, str]]:
-    """Return waveforms to trace with, and the names of their free axes."""
+    """Return example waveforms for tracing, and the names of their free axes."""
     if spec.clip_frames is not None:
         return torch.randn(_BATCH, spec.clip_frames * spec.frame_samples), {0: "batch"}
     return torch.randn(_BATCH, _FRAMES * spec.frame_samples), {0: "batch", 1: "samples"}

@@ -1,7 +1,7 @@
-"""Parity: whether a graph gives what the checkpoint gives.
+"""Parity: whether the outputs of a graph agree with those of the checkpoint.
 
-Both run the same batches. fp32 graphs are held to the largest difference of any number of an embedding, int8
-graphs to the cosine between an embedding and the checkpoint's.
+Both run the same batches. For fp32 graphs the largest difference of any number of an embedding is limited, for
+int8 graphs the cosine between each embedding and that of the checkpoint.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ __all__ = [
 Precision = Literal["fp32", "int8"]
 
 MAX_DIFFERENCE = 1e-4
-"""Allowed between any two numbers of an fp32 graph's embeddings and the checkpoint's."""
+"""Largest difference allowed between any number of an fp32 graph's embeddings and the checkpoint's."""
 MIN_COSINE = 0.99
-"""Asked of an int8 graph's embeddings, on average over those of a batch."""
+"""Smallest mean cosine allowed between an int8 graph's embeddings and the checkpoint's, per batch."""
 
 
 @dataclass(frozen=True)
 class Reference:
-    """A batch, and what the checkpoint makes of it: local and global embeddings."""
+    """A batch, and the local and global embeddings that the checkpoint gives for it."""
 
     case: ParityCase
     outputs: list[Float32]
@@ -50,22 +50,22 @@ class Reference:
 
 @dataclass(frozen=True)
 class ParityRow:
-    """How one output of a graph compares with the checkpoint's on one batch.
+    """Comparison of one output of a graph with that of the checkpoint, on one batch.
 
     Attributes
     ----------
     precision : "fp32" or "int8"
-        Of the graph.
+        Precision of the graph.
     output : str
-        Its name.
+        Name of the output.
     inputs : str
         Kind of the batch.
     shape : list of int
-        Of the batch.
+        Shape of the batch.
     difference : float
-        Largest, of all numbers.
+        Largest absolute difference of any number.
     mean_cosine, min_cosine : float
-        Over all embeddings of the output; nan if a shape is wrong or a number is none.
+        Mean and smallest cosine of the embeddings; nan if the shape is wrong or a number is not finite.
     """
 
     precision: Precision
@@ -78,11 +78,11 @@ class ParityRow:
 
     @property
     def is_close(self) -> bool:
-        """Whether the output is as close as its precision allows."""
+        """Whether the difference is within what the precision allows."""
         return self.excess() <= 1
 
     def excess(self) -> float:
-        """Return how far the output is from the checkpoint's, as a multiple of what its precision allows."""
+        """Return the difference as a multiple of what the precision allows."""
         if not np.isfinite(self.difference):
             return float("inf")
         if self.precision == "fp32":
@@ -90,7 +90,7 @@ class ParityRow:
         return (1 - self.mean_cosine) / (1 - MIN_COSINE)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the row for a manifest, with numbers of a few digits."""
+        """Return the row for a manifest, with rounded numbers."""
         numbers = {
             "difference": float(f"{self.difference:.3g}"),
             "mean_cosine": round(self.mean_cosine, 6),
@@ -100,7 +100,7 @@ class ParityRow:
 
 
 def run_reference(tower: TowerGraph, cases: Iterable[ParityCase]) -> list[Reference]:
-    """Run batches through a tower of the checkpoint."""
+    """Run batches through one tower of the checkpoint."""
     references = []
     for case in cases:
         with torch.inference_mode():
@@ -112,22 +112,22 @@ def run_reference(tower: TowerGraph, cases: Iterable[ParityCase]) -> list[Refere
 def compare_graph(
     graph: bytes, spec: ImageSpec | AudioSpec, references: Iterable[Reference], precision: Precision
 ) -> list[ParityRow]:
-    """Run batches through a graph and compare what it gives with what the checkpoint gave.
+    """Run batches through a graph and compare its outputs with those of the checkpoint.
 
     Parameters
     ----------
     graph : bytes
         Content of an ONNX file.
     spec : ImageSpec or AudioSpec
-        Names of input and outputs.
+        Names of the input and the outputs.
     references : iterable of Reference
     precision : "fp32" or "int8"
-        Of the graph.
+        Precision of the graph.
 
     Returns
     -------
     list of ParityRow
-        One for each output and case. A batch that the graph cannot run at all counts as infinitely different.
+        One row per output and batch. If the graph cannot run a batch, the difference is infinite.
     """
     session = open_session(graph, "cpu")
     names = [spec.local_output, spec.global_output]
@@ -145,7 +145,7 @@ def compare_graph(
 
 
 def check_parity(rows: Iterable[ParityRow]) -> None:
-    """Raise an error that names the worst output, if any is further off than its precision allows."""
+    """Raise an error that names the worst output, if any output differs by more than its precision allows."""
     failed = [row for row in rows if not row.is_close]
     if not failed:
         return
@@ -153,10 +153,10 @@ def check_parity(rows: Iterable[ParityRow]) -> None:
     if worst.precision == "fp32":
         found = f"by {worst.difference:.2g}; expected at most {MAX_DIFFERENCE:g}"
     else:
-        found = f"to a mean cosine of {worst.mean_cosine:.3f}; expected at least {MIN_COSINE:g}"
+        found = f"(mean cosine {worst.mean_cosine:.3f}); expected at least {MIN_COSINE:g}"
     raise FusiliError(
-        f"the {worst.precision} graph is not the checkpoint: {worst.output} differs for {worst.inputs} of shape"
-        f" {tuple(worst.shape)} {found}; {len(failed)} outputs are off, nothing was written"
+        f"the {worst.precision} graph does not match the checkpoint: {worst.output} differs for {worst.inputs} of"
+        f" shape {tuple(worst.shape)} {found}; {len(failed)} outputs differ, nothing was written"
     )
 
 
@@ -176,7 +176,7 @@ def parity_table(rows: Iterable[ParityRow]) -> str:
 
 
 def _compare(found: Float32, expected: Float32) -> tuple[float, float, float]:
-    """Return the largest difference, the mean and the lowest cosine of embeddings [shape=(..., d)]."""
+    """Return the largest difference and the mean and smallest cosine of embeddings [shape=(..., d)]."""
     if found.shape != expected.shape or not np.isfinite(found).all():
         return float("inf"), float("nan"), float("nan")
     lengths = np.linalg.norm(found, axis=-1) * np.linalg.norm(expected, axis=-1)

@@ -1,4 +1,4 @@
-"""What graphs are compared on: noise and music, in batches and of sizes that no graph was traced with."""
+"""Inputs for the comparison of graphs: noise and music, in sizes that no graph was traced with."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ _PEAK, _QUIET = 0.3, 1e-3
 
 @dataclass(frozen=True)
 class ParityCase:
-    """A batch that goes through torch and onnxruntime.
+    """A batch that both torch and onnxruntime run.
 
     Attributes
     ----------
     kind : str
-        What it is, for the table.
+        Name of the kind of input, for the table.
     inputs : np.ndarray, float32
         Images [shape=(B, S, height, width)] or waveforms [shape=(B, n_samples)].
     """
@@ -41,12 +41,12 @@ class ParityCase:
 
 
 def image_cases(spec: ImageSpec) -> Iterator[ParityCase]:
-    """Yield noise, and systems of an engraved song, some of them filled up with paper.
+    """Yield noise and systems of an engraved song, some of them padded with paper.
 
     Parameters
     ----------
     spec : ImageSpec
-        Where it leaves the width or the number of staves free, they differ from case to case.
+        Spec of the graph. Widths and numbers of staves that it leaves free differ from case to case.
     """
     rng = np.random.default_rng(0)
     for number, batch in enumerate(_NOISE_BATCHES):
@@ -62,12 +62,12 @@ def image_cases(spec: ImageSpec) -> Iterator[ParityCase]:
 
 
 def audio_cases(spec: AudioSpec) -> Iterator[ParityCase]:
-    """Yield noise, and chords: as they are, followed by zeros, quiet and loud.
+    """Yield noise and chords: unchanged, padded with zeros, quiet, and loud.
 
     Parameters
     ----------
     spec : AudioSpec
-        Where it leaves the length free, it differs from case to case.
+        Spec of the graph. If it leaves the length free, the length differs from case to case.
     """
     rng = np.random.default_rng(0)
     for number, batch in enumerate(_NOISE_BATCHES):
@@ -84,7 +84,7 @@ def audio_cases(spec: AudioSpec) -> Iterator[ParityCase]:
 
 
 def _engraved_segments(spec: ImageSpec, n_segments: int) -> Float32:
-    """Return the first segments of a song [shape=(n_segments, S, height, width)], filled up with paper."""
+    """Return the first segments of a song [shape=(n_segments, S, height, width)], padded with paper."""
     pages = open_pages(_EXAMPLE_SCORE)
     cut = [cut_image(segment, pages.images) for segment in islice(segment_pages(pages, spec), n_segments)]
     width_px = spec.width_px or max(image.shape[2] for image in cut)
@@ -95,12 +95,12 @@ def _engraved_segments(spec: ImageSpec, n_segments: int) -> Float32:
 
 
 def _length(spec: AudioSpec, n_frames: int) -> int:
-    """Return the samples of a clip, of so many frames if the bundle leaves that open."""
+    """Return the number of samples of a clip; `n_frames` applies if the length is free."""
     return (spec.clip_frames or n_frames) * spec.frame_samples
 
 
 def _chords(sample_rate_hz: int, n_samples: int) -> Float32:
-    """Play decaying chords with overtones [shape=(n_samples,)]."""
+    """Return decaying chords with overtones [shape=(n_samples,)]."""
     chord_samples = round(_CHORD_SEC * sample_rate_hz)
     seconds = np.arange(chord_samples) / sample_rate_hz
     sounds = [

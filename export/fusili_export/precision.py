@@ -1,9 +1,9 @@
-"""int8 graphs: the weights of matrix products as small integers, everything else as it was.
+"""int8 graphs: the weights of matrix products as 8-bit integers, everything else unchanged.
 
-Activations are quantised while the graph runs, from their own range, so that no calibration data is needed.
-Weights are quantised column by column, to 7 of the 8 bits: CPUs without VNNI add pairs of products in 16 bits,
-and 8-bit weights overflow them without notice. The front end of the audio graph stays in float: a spectrum spans
-more orders of magnitude than 8 bits do. So do convolutions, whose integer form is no faster in onnxruntime.
+Activations are quantised dynamically, from their own range, so no calibration data is needed. Weights are
+quantised per column to 7 of the 8 bits: CPUs without VNNI add pairs of products in 16 bits, which silently
+overflow with 8-bit weights. The front end of the audio graph stays in float, as a spectrum spans more orders of
+magnitude than 8 bits do. Convolutions also stay in float, as their integer form is no faster in onnxruntime.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from fusili_mir.errors import FusiliError
 __all__ = ["front_end_nodes", "quantise_graph"]
 
 _FRONT_ENDS = ("filter_bank", "spectrogram_extractor", "logmel_extractor")
-"""Modules that make spectra of waveforms."""
+"""Modules that compute spectra of waveforms."""
 _QUANTISED = ("MatMul", "Gemm")
 
 
 def quantise_graph(graph: bytes) -> bytes:
-    """Turn an fp32 graph, as torch's exporter writes it, into an int8 graph.
+    """Quantise an fp32 graph, as torch's exporter writes it, to an int8 graph.
 
     Parameters
     ----------
@@ -36,21 +36,19 @@ def quantise_graph(graph: bytes) -> bytes:
     Returns
     -------
     bytes
-        Of the same inputs and outputs.
+        Content of the int8 file, with the same inputs and outputs.
     """
     from onnxruntime.quantization import QuantType, quantize_dynamic  # type: ignore[import-untyped]
 
     model = onnx.load_from_string(graph)
     excluded = front_end_nodes(model)
-    del model.graph.value_info[:]  # the quantiser infers shapes anew, and trips over those of the exporter
+    del model.graph.value_info[:]  # the quantiser infers shapes itself, and fails on those of the exporter
     advice_log = logging.getLogger()
     level = advice_log.level
     with tempfile.TemporaryDirectory() as folder:
         quantised = Path(folder) / "int8.onnx"
         try:
-            advice_log.setLevel(
-                logging.ERROR
-            )  # it advises to preprocess, which the exporter's optimiser has done
+            advice_log.setLevel(logging.ERROR)  # it recommends a preprocessing that is already done
             quantize_dynamic(
                 model,
                 quantised,
@@ -70,11 +68,11 @@ def quantise_graph(graph: bytes) -> bytes:
 
 
 def front_end_nodes(model: onnx.ModelProto) -> list[str]:
-    """Return the names of the nodes that make spectra of waveforms; none in an image graph."""
+    """Return the names of the nodes that compute spectra of waveforms; an image graph has none."""
     return [node.name for node in model.graph.node if _modules(node).intersection(_FRONT_ENDS)]
 
 
 def _modules(node: onnx.NodeProto) -> set[str]:
-    """Return the names of all modules around a node, such as ``filter_bank`` of ``model.audio.filter_bank``."""
+    """Return the names of the modules around a node, such as ``filter_bank`` of ``model.audio.filter_bank``."""
     scopes = next((item.value for item in node.metadata_props if item.key == SCOPES), "[]")
     return {part for scope in ast.literal_eval(scopes) for part in scope.split(".")}

@@ -1,4 +1,4 @@
-"""How far a frame of an audio tower looks to either side: what neighbouring clips must share."""
+"""The receptive field of an audio tower: how much neighbouring clips must overlap."""
 
 from __future__ import annotations
 
@@ -12,20 +12,19 @@ __all__ = ["context_sec"]
 
 
 def context_sec(tower: AudioTower) -> float:
-    """Return how far a frame looks beyond its own beginning and end.
+    """Return how far the receptive field of a frame extends beyond the frame, on each side.
 
-    A tower of fixed windows looks at all of its window and at nothing else, so that no overlap makes its frames
-    those of one long pass. One frame then is what is left to the neighbouring clip: the one that the cut itself
-    falls on.
+    In a tower with fixed windows, a frame sees its whole window and nothing else, so no overlap gives the frames
+    of one long pass. The context is then one frame, so that no frame that is kept touches a cut.
     """
     geometry = tower.geometry
     if geometry.window_samples is not None:
         return geometry.frame_sec
     if not isinstance(tower, FrameTower):
         raise InputError(
-            f"an audio tower {type(tower).__name__}, whose receptive field is not known; expected FrameTower"
+            f"the receptive field of the audio tower {type(tower).__name__} is unknown; expected a FrameTower"
         )
-    # The layers follow one another, so that their reaches add up.
+    # The layers are sequential, so their contexts add up.
     convolutions = [layer for layer in tower.modules() if isinstance(layer, nn.Conv1d)]
     n_frames = sum(layer.dilation[0] * (layer.kernel_size[0] // 2) for layer in convolutions)
     bank = tower.filter_bank

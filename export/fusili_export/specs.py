@@ -1,4 +1,4 @@
-"""What the two graphs of a model take and give, as the manifest of a bundle states it."""
+"""The inputs and outputs of the two graphs of a model, as stated in the manifest of a bundle."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["audio_spec", "image_spec"]
 
 
 def image_spec(tower: ImageTower) -> ImageSpec:
-    """Describe the graph of an image tower; its checksum is still open."""
+    """Describe the graph of an image tower; the checksum is still empty."""
     geometry = tower.geometry
     return ImageSpec(
         graph="image.onnx",
@@ -30,9 +30,9 @@ def image_spec(tower: ImageTower) -> ImageSpec:
 
 
 def audio_spec(tower: AudioTower) -> AudioSpec:
-    """Describe the graph of an audio tower; its checksum is still open.
+    """Describe the graph of an audio tower; the checksum is still empty.
 
-    A tower that encodes windows apart gets one window a clip: a longer clip would have a seam inside.
+    For a tower that encodes windows separately, a clip is one window: a longer clip would have a seam inside.
     """
     geometry = tower.geometry
     window = geometry.window_samples

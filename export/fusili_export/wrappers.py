@@ -1,4 +1,4 @@
-"""One tower with its heads, as a function from a tensor to the two outputs of a graph."""
+"""One tower with its heads, as a function from one tensor to the two outputs of a graph."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ __all__ = ["TowerGraph"]
 
 
 class TowerGraph(nn.Module):
-    """What becomes one ONNX graph: local and global embeddings out of one pass, all L2-normalised.
+    """The module that becomes one ONNX graph: L2-normalised local and global embeddings from one pass.
 
     Parameters
     ----------
     model : FusiliModel
-        Of which one tower is used, in evaluation mode.
+        The model; one of its towers is used, in evaluation mode.
     tower : "image" or "audio"
     heads : "local" or "global"
-        Which heads the local features go through; "global" for models trained without a local loss.
+        The heads that embed local features; "global" for models trained without a local loss.
     """
 
     def __init__(self, model: FusiliModel, tower: Tower, heads: Heads) -> None:
@@ -38,9 +38,9 @@ class TowerGraph(nn.Module):
         Returns
         -------
         Tensor [shape=(B, L, d)]
-            Patches, without a class token, or frames.
+            Embeddings of the patches, without the class token, or of the frames.
         Tensor [shape=(B, d)]
-            Embeddings of the images or recordings as wholes.
+            Global embeddings of the images or recordings.
         """
         encode = self.model.encode_images if self.tower == "image" else self.model.encode_recordings
         embeddings = encode(inputs, self.heads)

@@ -101,7 +101,7 @@ def test_a_model_that_pools_by_prototypes_has_local_heads_only(tmp_path: Path) -
     recipe = Recipe("tiny", model=options)
     save_checkpoint(Checkpoint(recipe, Progress(), FusiliModel(options).state_dict()), path)
     assert load_trained(path).heads == "local"
-    with pytest.raises(InputError, match="pools by prototypes and has no global heads"):
+    with pytest.raises(InputError, match="pools by prototypes, so it has no global heads"):
         load_trained(path, heads="global")
 
 
@@ -122,7 +122,7 @@ def test_checkpoints_of_the_released_code_are_recognised(tmp_path: Path) -> None
 def test_other_files_are_refused_with_what_they_lack(tmp_path: Path) -> None:
     path = tmp_path / "other.pt"
     torch.save({"model_state_dict": {"image_model.visual.proj": torch.zeros(2)}}, path)
-    with pytest.raises(InputError, match=r"no recipe in it.*no weights audio_model.model.audio_branch"):
+    with pytest.raises(InputError, match=r"it has no recipe.*no weights audio_model.model.audio_branch"):
         load_trained(path)
     with pytest.raises(InputError, match="there is no weights file"):
         load_trained(tmp_path / "none.pt")

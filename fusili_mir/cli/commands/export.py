@@ -27,7 +27,7 @@ __all__ = ["command"]
     type=click.Choice(["fp32", "int8"]),
     default="fp32",
     show_default=True,
-    help="Of the weights of matrix products.",
+    help="Precision of the weights of matrix products.",
 )
 @click.option(
     "--opset",
@@ -41,17 +41,17 @@ __all__ = ["command"]
     type=click.Choice(["auto", "local", "global"]),
     default="auto",
     show_default=True,
-    help="Through which heads patches and frames go; auto asks the recipe.",
+    help="Heads that embed patches and frames; auto: those that the recipe trained.",
 )
-@click.option("--name", help="Of the bundle.  [default: that of the recipe]")
-@click.option("--licence", default="not stated", show_default=True, help="Of the weights.")
+@click.option("--name", help="Name of the bundle.  [default: that of the recipe]")
+@click.option("--licence", default="not stated", show_default=True, help="Licence of the weights.")
 @click.option(
     "--data",
     type=click.Path(path_type=Path),
-    help="Rendered pairs that it was trained on.  [default: the recipe's, if they are here]",
+    help="Folder of the rendered training pairs.  [default: that of the recipe, if it exists]",
 )
 @click.option(
-    "--quality", type=click.Path(path_type=Path), help="JSON file of what was measured, for the manifest."
+    "--quality", type=click.Path(path_type=Path), help="JSON file with measured figures, for the manifest."
 )
 @click.option("--force", is_flag=True, help="Replace files in a folder that is not empty.")
 def command(
@@ -66,10 +66,10 @@ def command(
     quality: Path | None,
     force: bool,
 ) -> None:
-    """Write CHECKPOINT, of ours or of the paper's released code, as a bundle of two ONNX graphs.
+    """Export CHECKPOINT, one of ours or of the paper's released code, as a bundle of two ONNX graphs.
 
-    The graphs are compared with the checkpoint, and the bundle is written only if they give the same: to 1e-4 in
-    any number of an fp32 graph's embeddings, to a cosine of 0.99 for an int8 graph.
+    The bundle is written only if the embeddings of the graphs agree with those of the checkpoint: within 1e-4 in
+    every number for fp32, with a mean cosine of at least 0.99 for int8.
     """
     try:
         import_module("onnxscript")

@@ -1,4 +1,4 @@
-"""`fusili-mir render`: a corpus of scores becomes training pairs."""
+"""`fusili-mir render`: render a corpus of scores into training pairs."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ __all__ = ["command"]
 def _n_jobs(text: str) -> int:
     number = int(text)
     if number == 0:
-        raise click.BadParameter("0 processes; expected a number of them, or -1 for one a core")
+        raise click.BadParameter("0 processes; expected at least 1, or -1 for one per core")
     return number
 
 
 @click.command(name="render")
 @click.argument("corpus", type=click.Path(path_type=Path))
 @click.option("-o", "--out", required=True, type=click.Path(path_type=Path), help="Folder to write into.")
-@click.option("--recipe", type=click.Path(path_type=Path), help="TOML file.  [default: strips, 16 kHz]")
-@click.option("--seed", type=click.IntRange(min=0), help="In place of the recipe's.")
+@click.option("--recipe", type=click.Path(path_type=Path), help="TOML file.  [default: staff strips, 16 kHz]")
+@click.option("--seed", type=click.IntRange(min=0), help="Seed, instead of the recipe's.")
 @click.option("--strict-soundfonts", is_flag=True, help="Use no soundfonts but those that the recipe names.")
 @click.option("--licence", "licences", multiple=True, help="Use only pieces with this licence; repeatable.")
 @click.option(
@@ -34,16 +34,18 @@ def _n_jobs(text: str) -> int:
     type=click.Choice(["train", "valid", "test"]),
     help="Render only this split; repeatable.",
 )
-@click.option("--split-column", default="split", show_default=True, help="Column that says it.")
-@click.option("--files", "pattern", help="Use only files that match, such as '*/lieder/*'.")
-@click.option("--limit", type=click.IntRange(min=1), help="Use at most so many pieces.")
-@click.option("--jobs", type=_n_jobs, default="-1", show_default=True, help="Processes; -1: one a core.")
+@click.option("--split-column", default="split", show_default=True, help="Column with the split of a piece.")
+@click.option("--files", "pattern", help="Use only files that match a pattern, such as '*/lieder/*'.")
+@click.option("--limit", type=click.IntRange(min=1), help="Use at most this many pieces.")
+@click.option(
+    "--jobs", type=_n_jobs, default="-1", show_default=True, help="Number of processes; -1: one per core."
+)
 @click.option("--backend", help="A joblib backend: loky, dask, ray, ...")
 @click.option(
-    "--backend-option", "backend_options", multiple=True, metavar="NAME=VALUE", help="For the backend."
+    "--backend-option", "backend_options", multiple=True, metavar="NAME=VALUE", help="Option of the backend."
 )
 @click.option(
-    "--contact-sheet", type=click.Path(path_type=Path), help="PNG to write, with 12 pairs to look at."
+    "--contact-sheet", type=click.Path(path_type=Path), help="PNG file to write, with 12 pairs to look at."
 )
 def command(
     corpus: Path,
@@ -58,10 +60,10 @@ def command(
     contact_sheet: Path | None,
     **selection: Any,
 ) -> None:
-    """Render the scores of CORPUS into shards of image-audio pairs with their notes' places and times.
+    """Render the scores of CORPUS into shards of image-audio pairs with the places and times of their notes.
 
-    CORPUS is a folder of MusicXML, MXL or MEI files, or a CSV table with the columns id and file (and licence,
-    split, performance). Run the same command again after it was stopped, and it goes on.
+    CORPUS is a folder of MusicXML, MXL or MEI files, or a CSV table with the columns id and file (optionally
+    licence, split, performance). If the command is interrupted, repeat it to continue.
     """
     try:
         from fusili_training.rendering.corpus import list_corpus, select_pieces
@@ -86,7 +88,7 @@ def command(
             f"{len(manifest['broken'])} of the pieces could not be rendered; {out / 'manifest.json'} says why"
         )
     if not manifest["segments"]:
-        raise InputError(f"{out}: not one segment could be rendered; see its manifest.json")
+        raise InputError(f"{out}: no segment could be rendered; manifest.json in that folder says why")
     if contact_sheet:
         from fusili_training.data.contact_sheet import save_contact_sheet
 

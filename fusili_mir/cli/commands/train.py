@@ -13,7 +13,7 @@ __all__ = ["command"]
 
 @click.command(name="train")
 @click.argument("recipe")
-@click.option("--data", help="Folder or url of the rendered pairs.  [default: data.folder of the recipe]")
+@click.option("--data", help="Folder or URL of the rendered pairs.  [default: data.folder of the recipe]")
 @click.option(
     "-o",
     "--out",
@@ -25,10 +25,12 @@ __all__ = ["command"]
     "overrides",
     multiple=True,
     metavar="KEY=VALUE",
-    help="Change the recipe, e.g. loss.alpha=0.5.",
+    help="Override a key of the recipe, such as loss.alpha=0.5; repeatable.",
 )
-@click.option("--resume", is_flag=True, help="Go on with the run in that folder, if there is one.")
-@click.option("--dry-run", is_flag=True, help="Only print parameters, memory and steps.")
+@click.option("--resume", is_flag=True, help="Continue the run in that folder, if there is one.")
+@click.option(
+    "--dry-run", is_flag=True, help="Only print the number of parameters, the memory and the steps."
+)
 @click.pass_context
 def command(
     context: click.Context,
@@ -41,8 +43,8 @@ def command(
 ) -> None:
     """Train a model by RECIPE, a TOML file or the name of a recipe that comes with the package.
 
-    Ctrl-C saves a checkpoint; the same command with --resume goes on from there. To train on several GPUs or
-    machines, put `torchrun ... -m fusili_training` in place of `fusili-mir train`.
+    Ctrl-C saves a checkpoint; repeat the command with --resume to continue from it. To train on several GPUs or
+    machines, use `torchrun ... -m fusili_training` instead of `fusili-mir train`.
     """
     try:
         from fusili_training.loop.interruption import TrainingInterruptedError

@@ -161,7 +161,7 @@ def test_nothing_appears_when_the_graphs_are_not_the_checkpoint(
     monkeypatch.setattr(exporting, "trace_graph", lambda tower, spec, opset: wrong)
     assert run("export", checkpoint, "-o", folder / "wrong") == 1
     printed = capsys.readouterr()
-    assert "the fp32 graph is not the checkpoint" in printed.err
+    assert "the fp32 graph does not match the checkpoint" in printed.err
     assert len(printed.err.splitlines()) == 1
     assert "| fp32 | frames | quiet |" in printed.out
     assert not (folder / "wrong").exists()
@@ -188,7 +188,7 @@ def test_what_is_missing_is_named_in_one_line(
     assert run("export", tmp_path / "none.pt", "-o", tmp_path / "out") == 1
     assert re.fullmatch(r"fusili-mir: there is no weights file .*none.pt; .*\n", capsys.readouterr().err)
     assert run("export", checkpoint, "-o", tmp_path / "out", "--data", tmp_path) == 1
-    assert "expected a folder that `fusili-mir render` wrote" in capsys.readouterr().err
+    assert "expected a folder written by `fusili-mir render`" in capsys.readouterr().err
     (tmp_path / "figures.json").write_text("[1]")
     assert run("export", checkpoint, "-o", tmp_path / "out", "--quality", tmp_path / "figures.json") == 1
     assert "holds a list; expected a JSON object" in capsys.readouterr().err

@@ -91,4 +91,4 @@ def test_a_corpus_of_broken_scores_alone_is_an_error(
     assert _run("render", tmp_path / "scores", "-o", tmp_path / "out", *options) == 1
     captured = capsys.readouterr()
     assert "1 of the pieces could not be rendered" in captured.out
-    assert "not one segment could be rendered" in captured.err
+    assert "no segment could be rendered" in captured.err
