@@ -207,7 +207,10 @@ def is_image(given: Any) -> bool:
 def _open(given: Any, number: int, dpi: float) -> Iterator[ImagePage | PdfPage | GivenPage]:
     """List the pages of one thing that was given."""
     if isinstance(given, str | os.PathLike):
-        path, chosen = split_page_range(os.fspath(given))
+        name = os.fspath(given)
+        if not name:
+            raise InputError("an empty name; expected that of a score image, a PDF or a folder of images")
+        path, chosen = split_page_range(name)
         pages = tuple(page for file in _files(path) for page in _pages(file, dpi))
         yield from pages if chosen is None else chosen.select(pages, str(path))
     elif isinstance(given, Image.Image):
@@ -221,7 +224,7 @@ def _open(given: Any, number: int, dpi: float) -> Iterator[ImagePage | PdfPage |
         image_of_array(given, f"image {number + 1}")  # raises an error that says what its shape is
     else:
         raise InputError(
-            f"page {number + 1}: {type(given).__name__}, expected a file, a folder, a PIL image or an array"
+            f"score image {number + 1}: {type(given).__name__}, expected a file, a folder, an image or an array"
         )
 
 
