@@ -16,6 +16,7 @@ from fusili_mir.decoding.course import Course
 from fusili_mir.decoding.similarity import CourseSimilarity
 from fusili_mir.decoding.stop_times import StopTimes
 from fusili_mir.pages.score_axis import ScoreAxis
+from fusili_mir.short_repr import short_repr
 
 __all__ = ["NotePlaces", "find_places"]
 
@@ -25,6 +26,7 @@ _LISTENED_FRAMES = 2048
 _SPREAD = 0.2  # longer notes take more space, but not in proportion
 
 
+@short_repr
 @dataclass(frozen=True)
 class NotePlaces:
     """The places on a course of columns.

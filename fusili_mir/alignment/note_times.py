@@ -16,12 +16,14 @@ from fusili_mir.alignment.tempo_map import TempoMap
 from fusili_mir.arrays import Bool, Float64
 from fusili_mir.decoding.stop_times import StopTimes
 from fusili_mir.geometry import FrameGrid
+from fusili_mir.short_repr import short_repr
 
 __all__ = ["NoteTimes", "note_times"]
 
 _MIN_DURATION_SEC = 0.02
 
 
+@short_repr
 @dataclass(frozen=True)
 class NoteTimes:
     """When the notes of a score are played.

@@ -18,10 +18,12 @@ from fusili_mir.decoding.similarity import CourseSimilarity
 from fusili_mir.decoding.stop_times import stop_times
 from fusili_mir.decoding.warping_path import WarpingPath, decode_path
 from fusili_mir.model.encoded import EncodedAudio, EncodedScore
+from fusili_mir.short_repr import short_repr
 
 __all__ = ["DecodedPlaces", "decode_places"]
 
 
+@short_repr
 @dataclass(frozen=True)
 class DecodedPlaces:
     """Page images and a recording, decoded.

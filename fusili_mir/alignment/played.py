@@ -13,6 +13,7 @@ from fusili_mir.errors import InputError
 from fusili_mir.pages.pages import Pages
 from fusili_mir.scores.merging import merge_score
 from fusili_mir.scores.unfolding import Unfold, UnfoldedScore, unfold_score
+from fusili_mir.short_repr import short_repr
 
 __all__ = ["PLAYED_MEASURE_DTYPE", "PLAYED_NOTE_DTYPE", "PlayedScore", "play_pages"]
 
@@ -40,6 +41,7 @@ PLAYED_MEASURE_DTYPE = np.dtype(
 """One measure, each time it is played; `measure` is the index of the printed measure, from 0."""
 
 
+@short_repr
 @dataclass(frozen=True)
 class PlayedScore:
     """A score in the order in which it is played.

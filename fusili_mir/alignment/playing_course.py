@@ -11,10 +11,12 @@ from fusili_mir.arrays import Bool, Int64, Table
 from fusili_mir.decoding.course import Course
 from fusili_mir.errors import InputError
 from fusili_mir.pages.score_axis import ScoreAxis
+from fusili_mir.short_repr import short_repr
 
 __all__ = ["PlayingCourse", "playing_course"]
 
 
+@short_repr
 @dataclass(frozen=True)
 class PlayingCourse:
     """The onsets of a symbolic score as a course, and where each of its notes is on it.

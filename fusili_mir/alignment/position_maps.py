@@ -17,6 +17,7 @@ from fusili_mir.arrays import Float64, Int64, Table
 from fusili_mir.errors import InputError
 from fusili_mir.pages.original_pixels import places_to_deskewed
 from fusili_mir.pages.skew import Skew
+from fusili_mir.short_repr import short_repr
 
 __all__ = ["PlaceMoments", "PositionMaps", "get_position_maps"]
 
@@ -46,6 +47,7 @@ class PositionMaps(NamedTuple):
     position_to_seconds: PositionToSeconds
 
 
+@short_repr
 @dataclass(frozen=True)
 class PlaceMoments:
     """Places that begin to sound at known moments, in playing order.

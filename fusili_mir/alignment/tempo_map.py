@@ -9,12 +9,14 @@ import numpy.typing as npt
 
 from fusili_mir.arrays import Float64
 from fusili_mir.errors import InputError
+from fusili_mir.short_repr import short_repr
 
 __all__ = ["TempoMap"]
 
 _DEFAULT_SEC_PER_BEAT = 0.5
 
 
+@short_repr
 @dataclass(frozen=True)
 class TempoMap:
     """Pairs of score and performance time.

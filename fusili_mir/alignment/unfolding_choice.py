@@ -15,12 +15,14 @@ from fusili_mir.errors import InputError
 from fusili_mir.model.encoded import EncodedAudio, EncodedScore
 from fusili_mir.pages.pages import Pages
 from fusili_mir.scores.unfolding import NamedUnfold, count_unfoldings
+from fusili_mir.short_repr import short_repr
 
 __all__ = ["UnfoldChoice", "Unfolding", "check_unfold", "choose_unfolding"]
 
 UnfoldChoice: TypeAlias = Literal["auto"] | NamedUnfold
 
 
+@short_repr
 @dataclass(frozen=True)
 class Unfolding:
     """One of the ways in which a score may be played, compared with a recording.

@@ -14,6 +14,7 @@ import numpy as np
 
 from fusili_mir.arrays import Bool, Float32, Float64, Int64
 from fusili_mir.geometry import FrameGrid
+from fusili_mir.short_repr import short_repr
 
 __all__ = ["STEP_SEC", "FrameSound", "SoundEnvelope"]
 
@@ -30,6 +31,7 @@ _TINY = np.finfo(np.float32).tiny
 _SILENT_SHARE = 0.01  # of the level of the loud parts: 40 dB below it
 
 
+@short_repr
 @dataclass(frozen=True)
 class FrameSound:
     """What the envelope says about the M frames of a recording.
@@ -55,6 +57,7 @@ class FrameSound:
         return np.arange(len(self.is_silent)) if self.is_silent.all() else np.flatnonzero(~self.is_silent)
 
 
+@short_repr
 @dataclass(frozen=True)
 class SoundEnvelope:
     """The envelope of a recording; step i is the moment ``start_sec + i * step_sec``.

@@ -13,10 +13,12 @@ import numpy as np
 
 from fusili_mir.arrays import Float64, Int64
 from fusili_mir.errors import InputError
+from fusili_mir.short_repr import short_repr
 
 __all__ = ["Course", "reading_course"]
 
 
+@short_repr
 @dataclass(frozen=True)
 class Course:
     """Stops in playing order.

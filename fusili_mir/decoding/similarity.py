@@ -15,6 +15,7 @@ import numpy.typing as npt
 from fusili_mir.arrays import Bool, Float32, Int64
 from fusili_mir.decoding.course import Course
 from fusili_mir.errors import InputError
+from fusili_mir.short_repr import short_repr
 
 __all__ = [
     "CourseSimilarity",
@@ -111,6 +112,7 @@ def pool_frames(frames: Float32, factor: int) -> Float32:
     return np.asarray(sums / np.diff(first, append=len(frames))[:, None], dtype=np.float32)
 
 
+@short_repr
 @dataclass(frozen=True)
 class CourseSimilarity:
     """Similarity of the stops of a course and the frames of a recording, computed on demand.

@@ -17,6 +17,7 @@ from fusili_mir.decoding.similarity import CourseSimilarity
 from fusili_mir.decoding.steady_path import settle
 from fusili_mir.decoding.stop_likelihoods import StopLikelihoods
 from fusili_mir.decoding.viterbi import Block, DecodedPath, best_path
+from fusili_mir.short_repr import short_repr
 
 __all__ = ["DecodingOptions", "RoughSearch", "WarpingPath", "decode_path", "played_columns"]
 
@@ -24,6 +25,7 @@ _BAND_FRAMES = 64
 _SHORT_SEC = 2.0
 
 
+@short_repr
 @dataclass(frozen=True)
 class WarpingPath:
     """Audio frame -> stop of the course.

@@ -14,6 +14,7 @@ from typing import Literal
 from fusili_mir.errors import InputError
 from fusili_mir.model.graph_files import refuse_external_data
 from fusili_mir.model.manifest import BUNDLE_FORMAT, AudioSpec, ImageSpec, Manifest, read_manifest
+from fusili_mir.short_repr import short_repr
 from fusili_mir.staging import staged_folder
 
 __all__ = [
@@ -36,6 +37,7 @@ _MANIFEST = "manifest.json"
 _DEFAULT_FOLDER = Path(__file__).parents[1] / "models" / "small"
 
 
+@short_repr
 @dataclass(frozen=True)
 class Bundle:
     """A bundle on disk: its folder and its manifest, already checked."""

@@ -10,10 +10,12 @@ from fusili_mir.audio.sound_envelope import FrameSound, SoundEnvelope
 from fusili_mir.errors import InputError
 from fusili_mir.geometry import FrameGrid
 from fusili_mir.pages.score_axis import ScoreAxis
+from fusili_mir.short_repr import short_repr
 
 __all__ = ["EncodedAudio", "EncodedScore"]
 
 
+@short_repr
 @dataclass(frozen=True)
 class EncodedScore:
     """The patches of a score, column by column along the score axis.
@@ -44,6 +46,7 @@ class EncodedScore:
             )
 
 
+@short_repr
 @dataclass(frozen=True)
 class EncodedAudio:
     """The frames of a recording.

@@ -16,6 +16,7 @@ from typing import Any, Literal, get_args
 from fusili_mir.dataclass_tables import read_table
 from fusili_mir.errors import InputError
 from fusili_mir.geometry import strip_height_px
+from fusili_mir.short_repr import short_repr
 
 __all__ = ["BUNDLE_FORMAT", "AudioSpec", "ImageSpec", "Manifest", "SegmentShape", "read_manifest"]
 
@@ -176,6 +177,7 @@ class AudioSpec:
         return math.ceil(self.context_sec / self.frame_sec - 1e-6)
 
 
+@short_repr
 @dataclass(frozen=True)
 class Manifest:
     """Everything that is known about a bundle.

@@ -17,6 +17,7 @@ from fusili_mir.errors import InputError
 from fusili_mir.pages.svg_layout import SvgLayout
 from fusili_mir.scores.score_file import ScoreFile
 from fusili_mir.scores.verovio_process import render_svgs
+from fusili_mir.short_repr import short_repr
 
 __all__ = ["Engraving", "EngravingOptions", "MusicFont", "engrave"]
 
@@ -133,6 +134,7 @@ class EngravingOptions:
         }
 
 
+@short_repr
 @dataclass(frozen=True)
 class Engraving:
     """An engraved score: each page as SVG in pixels, and what lies where.

@@ -26,6 +26,7 @@ from fusili_mir.pages.page_ranges import parse_page_range, split_page_range
 from fusili_mir.pages.pixels import dark_on_light, grey_pixels, image_of_array
 from fusili_mir.pages.raster import MAX_PAGE_PX, Rasteriser, rasterise
 from fusili_mir.pages.skew import deskew_page
+from fusili_mir.short_repr import short_repr
 
 __all__ = [
     "DeskewedPage",
@@ -59,6 +60,7 @@ class PageSource(Protocol):
         ...
 
 
+@short_repr
 @dataclass(frozen=True)
 class EngravedPage:
     """A page that we engraved."""

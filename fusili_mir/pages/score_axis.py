@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from fusili_mir.arrays import Float64, Int64, Table
 from fusili_mir.errors import InputError
+from fusili_mir.short_repr import short_repr
 
 __all__ = ["COLUMN_DTYPE", "ScoreAxis"]
 
@@ -23,6 +24,7 @@ COLUMN_DTYPE = np.dtype(
 """One column of a system, in pixels of the page."""
 
 
+@short_repr
 @dataclass(frozen=True)
 class ScoreAxis:
     """The columns of a score in reading order.

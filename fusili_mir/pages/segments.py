@@ -20,6 +20,7 @@ from PIL import Image
 from fusili_mir.arrays import Bool, Float64, GreyImage, Int64, Table
 from fusili_mir.errors import InputError
 from fusili_mir.geometry import strip_height_px
+from fusili_mir.short_repr import short_repr
 
 __all__ = ["Box", "Piece", "Segment", "cut_segment", "staff_strips", "system_strip"]
 
@@ -64,6 +65,7 @@ class Piece:
     in_segment: Box
 
 
+@short_repr
 @dataclass(frozen=True)
 class Segment:
     """A piece of score as the image encoder sees it.
