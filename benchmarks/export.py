@@ -1,12 +1,12 @@
-"""The exported graphs against the checkpoint: time, agreement, size, and what an installation needs.
+"""The exported graphs against the checkpoint: time, agreement, size, and the size of an installation.
 
 Usage: python benchmarks/export.py [--backbones clip-clap small] [--batches 1 8] [--threads 1 2] [--repeats 3]
 
-Random weights. torch eager, onnxruntime fp32 and onnxruntime int8 take turns in one process on the same batch.
-With one thread the figure is the least CPU time of the repeats, which other processes on the machine disturb
-little; with several threads it is the least wall-clock time. Ratios are torch's time over the graph's: above 1,
-the graph is faster. Cosines are means over the embeddings of the batch, local and global. Sizes of installations
-are those of the packages in this environment.
+The weights are random. torch eager, onnxruntime fp32 and onnxruntime int8 take turns in one process on the same
+batch. With one thread, the figure is the smallest CPU time of all repeats, which other processes hardly affect;
+with several threads, it is the smallest wall-clock time. Ratios are torch's time divided by that of the graph:
+above 1, the graph is faster. Cosines are means over the embeddings of the batch, local and global. The size of an
+installation is that of the packages in this environment.
 """
 
 import argparse
@@ -37,7 +37,7 @@ Run = Callable[[Float32], list[Float32]]
 
 
 def lively_model(backbone: str) -> FusiliModel:
-    """Build a model of full size; blocks that start as the identity are made to do something."""
+    """Build a full-size model whose blocks, which start as the identity, have random weights."""
     torch.manual_seed(0)
     model = FusiliModel(ModelOptions(backbone)).eval()
     if backbone == "small":
@@ -84,7 +84,9 @@ def measure(
             ways[precision] = lambda batch, session=session: session.run(spec.input, batch, names)  # type: ignore[misc]
         for batch_size in options.batches:
             batch = make_batch(spec, batch_size)
-            outputs = {way: run(batch) for way, run in ways.items()}  # also the first, slower call
+            outputs = {
+                way: run(batch) for way, run in ways.items()
+            }  # includes the first call, which is slower
             least_sec = dict.fromkeys(ways, float("inf"))
             for _ in range(options.repeats):
                 for way, run in ways.items():
@@ -106,7 +108,7 @@ def measure(
 
 
 def installed_mb(extra: str) -> float:
-    """Add up the files of all packages that fusili-mir with an extra brings, as they are installed here."""
+    """Return the size of all packages that fusili-mir with an extra requires, as installed here."""
     seen: set[str] = set()
     open_requirements = [("fusili-mir", extra)]
     total = 0

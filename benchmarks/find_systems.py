@@ -1,10 +1,11 @@
-"""Are the systems found on engraved pages that were spoilt? Precision and recall at IoU 0.7.
+"""Finding systems on degraded engraved pages: precision and recall at an IoU of 0.7.
 
     python benchmarks/find_systems.py [--corpus ../shared/data] [--pages 240] [--split valid] [--seed 0]
 
-Songs are engraved whole (voice + piano), as piano alone and as voice alone, quartets whole, in five fonts and
-staff spaces of 5 to 30 px. Every page is turned by up to 3 degrees, blurred, grained, shaded and compressed;
-then it is deskewed and searched as `load_pages` does it, and compared in pixels of the deskewed page.
+Songs are engraved as a whole (voice and piano), as piano alone and as voice alone, quartets as a whole, in five
+fonts and with staff spaces of 5 to 30 px. Every page is rotated by up to 3 degrees, blurred, shaded, compressed
+and given a grain; then it is deskewed and searched as `load_pages` does it, and compared in pixels of the
+deskewed page.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from fusili_training.rendering.degrade import Degradation
 
 FONTS = ("Leipzig", "Bravura", "Leland", "Petaluma", "Gootville")
 LAYOUTS = ("song", "piano", "voice", "song", "piano", "voice", "song", "piano", "voice", "quartet")
-PAGES_A_PIECE = 2
+PAGES_PER_PIECE = 2
 MIN_IOU = 0.7
 
 
@@ -62,17 +63,17 @@ def main() -> None:
     parser.add_argument("--pages", type=int, default=240)
     parser.add_argument("--split", default="valid")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--strength", type=float, default=1.0, help="of the degradation, 0 to 1")
+    parser.add_argument("--strength", type=float, default=1.0, help="strength of the degradation, 0 to 1")
     arguments = parser.parse_args()
     rng = np.random.default_rng(arguments.seed)
     tallies: dict[str, Tally] = defaultdict(Tally)
     for layout, font, space_px, image, known in engraved_pages(arguments.corpus, arguments.split, rng):
         degradation = Degradation.draw(rng, arguments.strength)
         size = "5-8 px" if space_px < 8 else "8-16 px" if space_px < 16 else "16-30 px"
-        spoilt = degradation.apply(image, rng)
+        degraded = degradation.apply(image, rng)
         start = time.process_time()
-        skew_deg = estimate_skew(spoilt)
-        layout_found = find_systems(deskew_page(spoilt, skew_deg))
+        skew_deg = estimate_skew(degraded)
+        layout_found = find_systems(deskew_page(degraded, skew_deg))
         seconds = time.process_time() - start
         known = move(known, degradation, Skew(skew_deg, image.shape[1], image.shape[0]))
         pairs = match(known, layout_found.systems)
@@ -93,7 +94,7 @@ def main() -> None:
             )
         if tallies["all"].n_pages >= arguments.pages:
             break
-    print("\n| pages | n | systems | precision | recall | right number of staves | CPU s a page |")
+    print("\n| pages | n | systems | precision | recall | right number of staves | CPU s per page |")
     print("| --- | --- | --- | --- | --- | --- | --- |")
     for name, tally in tallies.items():
         print(tally.row(name))
@@ -102,12 +103,12 @@ def main() -> None:
 def engraved_pages(
     corpus: Path, split: str, rng: np.random.Generator
 ) -> Iterator[tuple[str, str, float, GreyImage, Table]]:
-    """Yield layout, font, staff space in px, clean page and known systems, without end."""
+    """Yield layout, font, staff space in px, clean page and known systems, endlessly."""
     with (corpus / "manifest.csv").open() as manifest:
         pieces = [row for row in csv.DictReader(manifest) if row["format"] == "mxl" and row["split"] == split]
     songs = [corpus / row["file"] for row in pieces if "lieder" in row["file"]]
     quartets = [corpus / row["file"] for row in pieces if "quartets" in row["file"]]
-    quartets.sort(key=lambda filename: filename.stat().st_size)  # the long ones take half a minute each
+    quartets.sort(key=lambda filename: filename.stat().st_size)  # long ones take half a minute each
     number = 0
     while True:
         layout, font = LAYOUTS[number % len(LAYOUTS)], FONTS[number % len(FONTS)]
@@ -125,15 +126,15 @@ def engraved_pages(
         except FusiliError as error:
             print(f"{filename.name} as {layout}: {error}")
             continue
-        for page, svg in enumerate(engraving.svgs[:PAGES_A_PIECE]):
+        for page, svg in enumerate(engraving.svgs[:PAGES_PER_PIECE]):
             image = rasterise(svg)
             known = engraving.systems[engraving.systems["page"] == page]
-            known = known[known["y1"] < image.shape[0]]  # what did not fit on the paper is not on the image
+            known = known[known["y1"] < image.shape[0]]  # without systems that did not fit on the page
             yield layout, font, space_px, image, known
 
 
 def keep_parts(score_file: ScoreFile, layout: str) -> ScoreFile:
-    """Return the score with the parts of a layout only."""
+    """Return the score with only the parts of a layout."""
     root = copy.deepcopy(score_file.root)
     parts = root.findall("part")
     several_staves = [part for part in parts if any(int(n.text or 1) > 1 for n in part.iter("staves"))]
@@ -154,7 +155,7 @@ def keep_parts(score_file: ScoreFile, layout: str) -> ScoreFile:
 
 
 def move(boxes: Table, degradation: Degradation, skew: Skew) -> Table:
-    """Carry boxes from the clean page to the deskewed page; what left the canvas is cut off."""
+    """Move boxes from the clean page to the deskewed page, clipped to the canvas."""
     moved = boxes.copy()
     for a, b in (("x0", "y0"), ("x1", "y1")):
         x, y = degradation.to_degraded(boxes[a], boxes[b], width_px=skew.width_px, height_px=skew.height_px)
@@ -166,7 +167,7 @@ def move(boxes: Table, degradation: Degradation, skew: Skew) -> Table:
 def match(known: Table, found: Table) -> list[tuple[int, int]]:
     """Pair known and found systems that overlap with an IoU of at least `MIN_IOU`.
 
-    Boxes of either kind do not overlap each other, so that no box is in two pairs.
+    Known boxes do not overlap each other, nor do found boxes, so no box is in two pairs.
     """
     pairs = []
     for i, a in enumerate(known):

@@ -1,11 +1,11 @@
-"""Pieces of Mutopia engraved by LilyPond, played by a piano that training never hears, in MSMD's layout.
+"""Pieces of Mutopia, engraved by LilyPond and played by a piano that was not in training, in MSMD's layout.
 
     python benchmarks/lilypond_pieces.py OUT --lilypond BIN [--split test] [--pieces 10]
     fusili-mir evaluate BUNDLE OUT --task onsets
 
-BIN is a folder with `lilypond` and `convert-ly`, such as `lilypond-binaries/bin` of PyPI's package `lilypond`.
-The shortest public-domain sources of the split are taken; those that this LilyPond cannot engrave are named and
-passed over. The piano's samples must be in a folder of FUSILI_SOUNDFONTS.
+BIN is a folder with `lilypond` and `convert-ly`, such as `lilypond-binaries/bin` of the PyPI package `lilypond`.
+The shortest public-domain sources of the split are used; those that this version of LilyPond cannot engrave are
+listed and skipped. The samples of the piano must be in a folder of FUSILI_SOUNDFONTS.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def main() -> None:
     parser.add_argument("--corpus", type=Path, default=Path("../shared/data/manifest.csv"))
     parser.add_argument("--split", choices=["valid", "test"], default="test")
     parser.add_argument("--pieces", type=int, default=10)
-    parser.add_argument("--time-limit", type=float, default=60.0, help="CPU seconds a piece")
+    parser.add_argument("--time-limit", type=float, default=60.0, help="CPU seconds per piece")
     arguments = parser.parse_args()
     try:
         recipe = load_render_recipe(RECIPE)
@@ -124,7 +124,7 @@ def make_piece(
 
 
 def run_lilypond(source: Path, folder: Path, binaries: Path, limit_sec: float) -> list[str]:
-    """Bring a source and what it includes up to date, and engrave it; return its pages."""
+    """Convert a source and its includes to the current syntax, and engrave it; return its pages."""
     sources = folder / "source"
     shutil.copytree(source.parent, sources)
     for file in [*sources.rglob("*.ly"), *sources.rglob("*.ily")]:
@@ -155,7 +155,7 @@ def run(
         check=False,
     )
     if done.returncode < 0:
-        raise InputError(f"{Path(command[0]).name} took over {limit_sec:g} s")
+        raise InputError(f"{Path(command[0]).name} took more than {limit_sec:g} s")
     if done.returncode:
         complaint = next((line for line in done.stderr.splitlines() if "error" in line), "it gave no reason")
         raise InputError(f"{Path(command[0]).name} failed ({complaint.strip()[:80]})")

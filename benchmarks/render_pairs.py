@@ -1,9 +1,9 @@
-"""How fast a corpus becomes pairs, and how fast pairs become batches.
+"""How fast a corpus is rendered into pairs, and how fast pairs are read into batches.
 
     python benchmarks/render_pairs.py ../shared/data --pieces 60
 
-Each shape is rendered by one process; its CPU seconds, those of Verovio's process included, are what counts on a
-machine that does other things. Sound banks are baked beforehand.
+Each shape is rendered by one process. CPU seconds, including those of Verovio's process, are measured, as the
+machine may be busy. Sound banks are baked beforehand.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Rendering:
 
 
 def render(arguments: argparse.Namespace, name: str, out: Path) -> Rendering:
-    """Render in a process of its own, all of whose CPU time is counted when it has ended."""
+    """Render in a separate process, whose total CPU time is known when it has ended."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     begin = time.perf_counter()
     command = [sys.executable, __file__, str(arguments.corpus), "--pieces", str(arguments.pieces)]
@@ -60,7 +60,7 @@ def render(arguments: argparse.Namespace, name: str, out: Path) -> Rendering:
 
 
 def reading_rate(folder: Path, augmentation: Augmentation | None) -> float:
-    """Return the pairs a second that one process reads and puts into batches of 32."""
+    """Return the number of pairs per second that one process reads and collates into batches of 32."""
     torch.set_num_threads(1)  # as in the workers of a loader
     loader = PairLoader(ShardFolder(folder), BatchOptions(32), augmentation)
     begin, n_pairs = time.process_time(), 0
@@ -88,7 +88,7 @@ def main() -> None:
         return
     for _ in bake_banks(RenderRecipe().audio):
         pass
-    print("| shape | pieces rendered | pairs | left out | CPU s | pairs / CPU s | wall s | kB a pair |")
+    print("| shape | pieces rendered | pairs | left out | CPU s | pairs / CPU s | wall s | kB per pair |")
     print("| --- | --- | --- | --- | --- | --- | --- | --- |")
     rates = []
     for name in arguments.shapes:

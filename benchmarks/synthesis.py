@@ -1,4 +1,4 @@
-"""How fast scores are performed, synthesised, augmented and mutated, on one core.
+"""How fast scores are performed, synthesised, augmented and mutated on one core.
 
 python benchmarks/synthesis.py [--data ../shared/data] [--pieces 20] [--banks FOLDER]
 """
@@ -39,12 +39,12 @@ def main() -> None:
     )
     parser.add_argument("--data", type=Path, default=Path("../shared/data"))
     parser.add_argument("--pieces", type=int, default=20)
-    parser.add_argument("--banks", type=Path, help="cache of sound banks; a temporary folder by default")
+    parser.add_argument("--banks", type=Path, help="folder of sound banks; by default a temporary one")
     options = parser.parse_args()
     files = sorted((options.data / "scores" / "openscore_lieder").glob("*.mxl"))
     rng = np.random.default_rng(0)
     chosen = [files[i] for i in rng.permutation(len(files))[: options.pieces]]
-    warnings.simplefilter("ignore")  # partitura's, on reading
+    warnings.simplefilter("ignore")  # partitura warns while reading
     with tempfile.TemporaryDirectory() as folder:
         measure(chosen, options.banks or Path(folder), rng)
 
@@ -105,7 +105,7 @@ def load(file: Path) -> tuple:
 
 
 def per_second(work: Callable[[], int]) -> float:
-    """Return how many things the work does in a second of CPU time."""
+    """Return how many items are processed per second of CPU time."""
     started = time.process_time()
     done = work()
     return done / (time.process_time() - started)

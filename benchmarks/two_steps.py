@@ -1,7 +1,7 @@
-"""Take two training steps by every recipe of the paper's tables, at full size, on pairs of noise.
+"""Take two training steps with every recipe of the paper's tables, at full size, on pairs of noise.
 
-`python benchmarks/two_steps.py [RECIPE ...]` prints a markdown table: CPU seconds of the second
-step, both losses. The encoders have random weights, the batch is 2.
+`python benchmarks/two_steps.py [RECIPE ...]` prints a Markdown table: the CPU seconds of the second step, and
+both losses. The encoders have random weights; a batch has 2 pairs.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ SIDE_PX, N_SAMPLES = 224, 20 * 48_000
 
 
 class NoiseSource:
-    """Batches of two pairs of noise: an original and, where the recipe has mutations, a mutant."""
+    """Batches of two pairs of noise: an original and, if the recipe has mutations, a mutant."""
 
     def __len__(self) -> int:
         return 2
