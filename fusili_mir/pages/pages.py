@@ -99,6 +99,8 @@ class Pages:
         Skew that was removed from each page of a scan; maps places to and from the original page.
     transpositions : dict from str to int
         Semitones from written to sounding pitch, of the heads (`notated_id`) that do not sound as written.
+    score_file : ScoreFile, optional
+        The symbolic score as it was engraved, for writers that go on from its notation.
     """
 
     filename: str
@@ -110,6 +112,7 @@ class Pages:
     score: pt.score.Score | None = None
     skews: tuple[Skew, ...] = ()
     transpositions: dict[str, int] = field(default_factory=dict)
+    score_file: ScoreFile | None = field(default=None, repr=False)
 
 
 def render_pages(
@@ -164,6 +167,7 @@ def render_pages(
         notes=notes,
         score=unfolded.score,
         transpositions=read_transpositions(score_file),
+        score_file=score_file,
     )
 
 
