@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -49,7 +50,7 @@ RELIABLE = 0.2
 """Smallest `Alignment.reliability` at which the recording is taken to be of the score."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Alignment:
     """A score and a recording, aligned.
 
@@ -88,6 +89,29 @@ class Alignment:
     similarity: CourseSimilarity
     moments: PlaceMoments | None = None
     made_with: Provenance | None = None
+
+    def __repr__(self) -> str:
+        pages, grid = self.pages, self.grid
+        made_with = "" if self.made_with is None else f" with {self.made_with.recording.name}"
+        counts = [(len(pages.images), "page"), (len(pages.systems), "system")]
+        counts += [(len(table), noun) for table, noun in ((self.measures, "measure"),) if len(table)]
+        score = ", ".join(f"{number} {noun}{'' if number == 1 else 's'}" for number, noun in counts)
+        lines = [
+            f"Alignment of {pages.filename}{made_with}",
+            f"  score: {score}",
+            f"  recording: {grid.audio_start_sec:.2f} to {grid.end_sec:.2f} s, {len(grid)} frames",
+        ]
+        if self.played is not None:
+            n_heard = int(np.isfinite(self.notes["onset_sec"]).sum())
+            lines.append(f"  heard: {n_heard} of {len(self.notes)} notes; repeats: {self.played.unfold}")
+        doubt = "" if self.is_reliable else ", LOW: is it a recording of this score?"
+        return "\n".join([*lines, f"  reliability: {self.reliability:.2f}{doubt}"])
+
+    def _repr_html_(self) -> str:
+        """Return what notebooks show: a page with its seconds, and a short table."""
+        # Pictures belong to a later room, which this one may not import.
+        shown: str = import_module("fusili_mir.output.alignment_html").alignment_html(self)
+        return shown
 
     @cached_property
     def position_maps(self) -> PositionMaps:

@@ -55,6 +55,9 @@ class PageImages(Sequence[GreyImage]):
     def __len__(self) -> int:
         return len(self._sources)
 
+    def __repr__(self) -> str:
+        return f"PageImages({_count(len(self), 'page')})"
+
     @overload
     def __getitem__(self, page: int) -> GreyImage: ...
     @overload
@@ -78,7 +81,7 @@ def _empty(dtype: np.dtype[np.void]) -> Table:
     return np.empty(0, dtype)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Pages:
     """The pages of a score.
 
@@ -113,6 +116,17 @@ class Pages:
     skews: tuple[Skew, ...] = ()
     transpositions: dict[str, int] = field(default_factory=dict)
     score_file: ScoreFile | None = field(default=None, repr=False)
+
+    def __repr__(self) -> str:
+        counts = [
+            (len(self.images), "page", "pages"),
+            (len(self.systems), "system", "systems"),
+            (len(self.staves), "staff", "staves"),
+            (len(self.measures), "measure", "measures"),
+            (len(self.notes), "note head", "note heads"),
+        ]
+        found = ", ".join(f"{number} {one if number == 1 else many}" for number, one, many in counts if number)
+        return f"Pages({self.filename!r}: {found})"
 
 
 def render_pages(
