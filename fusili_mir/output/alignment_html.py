@@ -63,7 +63,11 @@ def _table(alignment: Alignment) -> str:
     frames = alignment.frames
     first = np.flatnonzero(np.diff(frames["system"], prepend=-1) != 0)
     rows = [
-        (str(frames["page"][frame] + 1), str(frames["system"][frame] + 1), f"{frames['onset_sec'][frame]:.2f}")
+        (
+            str(frames["page"][frame] + 1),
+            str(frames["system"][frame] + 1),
+            f"{frames['onset_sec'][frame]:.2f}",
+        )
         for frame in first[:_N_ROWS]
     ]
     return _rows(("page", "system", "from (s)"), rows, len(first) - len(rows))
