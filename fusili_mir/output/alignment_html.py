@@ -31,7 +31,7 @@ def alignment_html(alignment: Alignment) -> str:
     -------
     str
         HTML without scripts, style sheets or links: its summary, the first page that is played, with its seconds,
-        and the first measures, or with images alone the first systems. Everything that comes from files is escaped.
+        and the first measures, or with images alone the first systems. What comes from files is escaped.
     """
     summary = "<br>".join(escape(line) for line in repr(alignment).splitlines())
     page = int(alignment.frames["page"][0])
@@ -62,7 +62,7 @@ def _table(alignment: Alignment) -> str:
         return _rows(("measure", "start (s)", "end (s)", "confidence"), rows, len(heard) - len(rows))
     frames = alignment.frames
     first = np.flatnonzero(np.diff(frames["system"], prepend=-1) != 0)
-    rows = [
+    systems = [
         (
             str(frames["page"][frame] + 1),
             str(frames["system"][frame] + 1),
@@ -70,7 +70,7 @@ def _table(alignment: Alignment) -> str:
         )
         for frame in first[:_N_ROWS]
     ]
-    return _rows(("page", "system", "from (s)"), rows, len(first) - len(rows))
+    return _rows(("page", "system", "from (s)"), systems, len(first) - len(systems))
 
 
 def _rows(header: Sequence[str], rows: Iterable[Sequence[object]], n_more: int) -> str:
