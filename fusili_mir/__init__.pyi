@@ -11,7 +11,7 @@ from .alignment.performance import anchors_from_alignment, performance_from_alig
 from .alignment.position_maps import PositionMaps, get_position_maps
 from .alignment.results import Alignment
 from .alignment.retrieval import Moment, Spot, point_at_spot, point_at_time
-from .audio.recording import AudioFile, AudioSamples
+from .audio.recording import AudioFile, AudioSamples, open_recording
 from .decoding.similarity import column_similarity, frame_similarity
 from .errors import FusiliError, FusiliWarning, InputError, MissingExtraError, OutputError
 from .geometry import FrameGrid, PatchGrid
@@ -67,6 +67,7 @@ __all__ = [
     "load_bundle",
     "load_pages",
     "open_pages",
+    "open_recording",
     "performance_from_alignment",
     "point_at_spot",
     "point_at_time",
