@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from fusili_mir.cli.times import TIME
-from fusili_mir.cli.verbosity import plain_warnings
 
 if TYPE_CHECKING:
     from fusili_mir.alignment.results import Alignment
 
-__all__ = ["AlignmentOptions", "alignment_arguments", "alignment_options", "plain_warnings"]
+__all__ = ["AlignmentOptions", "alignment_arguments", "alignment_options"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 

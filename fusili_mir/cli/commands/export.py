@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from fusili_mir.cli.verbosity import say_summary
 from fusili_mir.errors import InputError, MissingExtraError
 from fusili_mir.staging import check_output_folder
 
@@ -89,8 +90,8 @@ def command(
     if name:
         trained = replace(trained, name=name)
     provenance = _provenance(trained, licence, data, quality)
-    export_bundle(trained, out, provenance, precision, opset, force, say=click.echo)
-    click.echo(f"{trained.name} ({precision}) -> {out}")
+    export_bundle(trained, out, provenance, precision, opset, force, say=say_summary)
+    say_summary(f"{trained.name} ({precision}) -> {out}")
 
 
 def _provenance(trained: TrainedModel, licence: str, data: Path | None, quality: Path | None) -> Provenance:

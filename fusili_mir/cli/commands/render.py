@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from fusili_mir.cli.options import plain_warnings
+from fusili_mir.cli.verbosity import plain_warnings, say_summary
 from fusili_mir.errors import InputError, MissingExtraError
 
 __all__ = ["command"]
@@ -82,9 +82,9 @@ def command(
     options = dict(_name_and_value(option) for option in backend_options)
     with plain_warnings():
         manifest = render_corpus(pieces, out, chosen, jobs, backend, options, progress=True)
-    click.echo(_summary(manifest, out))
+    say_summary(_summary(manifest, out))
     if manifest["broken"]:
-        click.echo(
+        say_summary(
             f"{len(manifest['broken'])} of the pieces could not be rendered; {out / 'manifest.json'} says why"
         )
     if not manifest["segments"]:

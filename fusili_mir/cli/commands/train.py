@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from fusili_mir.cli.verbosity import say_summary
 from fusili_mir.errors import MissingExtraError
 
 __all__ = ["command"]
@@ -66,4 +67,4 @@ def command(
         click.echo(f"fusili-mir: {interruption}", err=True)
         context.exit(130)
     if summary:
-        click.echo(summary)
+        say_summary(summary)
