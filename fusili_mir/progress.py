@@ -15,7 +15,7 @@ from typing import TypeVar
 
 import click
 
-__all__ = ["progress_bar", "progress_hidden", "stage"]
+__all__ = ["progress_bar", "progress_hidden", "progress_shown", "stage"]
 
 T = TypeVar("T")
 
@@ -36,14 +36,15 @@ def progress_hidden() -> Iterator[None]:
         _hidden = before
 
 
-def _is_shown(shown: bool) -> bool:
+def progress_shown(shown: bool = True) -> bool:
+    """Return whether progress is shown: it is asked for, not hidden, and standard error is a terminal."""
     return shown and not _hidden and sys.stderr.isatty()
 
 
 def progress_bar(items: Sequence[T], label: str, shown: bool = True) -> Iterator[T]:
     """Yield the items, with a progress bar on standard error if `shown` is true and it is a terminal."""
     start_sec = time.perf_counter()
-    if _is_shown(shown):
+    if progress_shown(shown):
         with click.progressbar(items, label=label, file=sys.stderr, show_pos=True) as bar:
             yield from bar
     else:
@@ -64,7 +65,7 @@ def stage(label: str, shown: bool = True) -> Iterator[None]:
         shown at all.
     """
     start_sec = time.perf_counter()
-    if not _is_shown(shown):
+    if not progress_shown(shown):
         yield
     else:
         done = threading.Event()

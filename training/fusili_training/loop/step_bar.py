@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from fusili_mir.progress import progress_shown
+
 if TYPE_CHECKING:
     from click._termui_impl import ProgressBar
 
@@ -28,7 +30,7 @@ class StepBar:
     def __init__(self, total_steps: int, first_step: int, shown: bool) -> None:
         self._shown = shown
         self._bar: ProgressBar[float] | None = None
-        if shown and sys.stderr.isatty():
+        if progress_shown(shown):
             self._bar = click.progressbar(
                 length=total_steps,
                 label="training",

@@ -11,7 +11,6 @@ from __future__ import annotations
 import hashlib
 import importlib.metadata
 import json
-import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -24,6 +23,7 @@ from tqdm import tqdm
 
 from fusili_mir import __version__
 from fusili_mir.errors import InputError, MissingExtraError, OutputError
+from fusili_mir.progress import progress_shown
 from fusili_training.rendering.corpus import CorpusPiece
 from fusili_training.rendering.pair_segments import PieceReport, Sample, render_piece
 from fusili_training.rendering.render_recipe import RenderRecipe
@@ -84,7 +84,7 @@ def render_corpus(
         For each soundfont that another one replaces; ``render.json`` and the JSON files of shards record both.
     """
     with _backend(backend, backend_options or {}):
-        return _render(pieces, Path(out).absolute(), recipe, jobs, progress and sys.stderr.isatty())
+        return _render(pieces, Path(out).absolute(), recipe, jobs, progress_shown(progress))
 
 
 def _render(
