@@ -1,4 +1,4 @@
-"""What holds for all tests: one thread per process, and small rendered corpora that are made once."""
+"""Settings for all tests: one thread per process, and small rendered corpora that are made once."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ SCORES = {
 
 
 def write_scores(folder: Path) -> None:
-    """Write the example scores as a corpus that is all for training."""
+    """Write the example scores as a corpus of training pieces only."""
     folder.mkdir(parents=True, exist_ok=True)
     rows = ["id,file,licence,split"]
     for name, content in SCORES.items():
@@ -41,7 +41,7 @@ def write_scores(folder: Path) -> None:
 
 @pytest.fixture(scope="session")
 def bank_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A folder for sound banks, the same for all test processes, used by everything that asks for banks."""
+    """A folder of sound banks, shared by all test processes and used wherever banks are needed."""
     base = tmp_path_factory.getbasetemp()
     folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "soundbanks"
     before = os.environ.get("FUSILI_SOUNDBANKS")
@@ -54,7 +54,7 @@ def bank_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 @pytest.fixture(scope="session")
 def small_recipe(bank_cache: Path) -> RenderRecipe:
-    """Strips of one piano from the smallest soundfont of the machine, two pieces a shard."""
+    """Strips of one piano from the smallest soundfont of the machine, two pieces per shard."""
     try:
         soundfont = min(find_soundfonts(), key=lambda font: font.path.stat().st_size)
     except MissingExtraError as error:
@@ -75,7 +75,7 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def rendered(corpus: Path, small_recipe: RenderRecipe, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The small corpus as strips with mutants, degraded here and there."""
+    """The small corpus as strips with mutants, some of them degraded."""
     from fusili_training.rendering.render import render_corpus
 
     out = tmp_path_factory.mktemp("rendered") / "shards"

@@ -1,4 +1,4 @@
-"""Small pairs whose image decides their audio: melodies as note heads on a staff strip, and as sine tones."""
+"""Small pairs whose image determines their sound: melodies as note heads on a staff strip, and as sine tones."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from fusili_training.truth import TRUTH_DTYPE, TruthArray, truth_to_json
 
 SAMPLE_RATE_HZ = 16_000
 STRIP_PX, SPACE_PX = 128, 8
-NOTE_PX, NOTE_SEC = 24, 0.24  # from one note to the next
+NOTE_PX, NOTE_SEC = 24, 0.24  # between notes
 SCALE = (60, 62, 64, 65, 67, 69, 71, 72, 74, 76)  # MIDI pitches, C4 to E5: one step of the staff each
 
 TINY_MODEL = {
@@ -75,7 +75,7 @@ def melody(key: str, steps: Sequence[int]) -> Melody:
 
 
 def random_melodies(n_melodies: int, n_notes: int = 6, seed: int = 0) -> list[Melody]:
-    """Return melodies that all differ."""
+    """Return distinct melodies."""
     rng = np.random.default_rng(seed)
     found: dict[tuple[int, ...], None] = {}
     while len(found) < n_melodies:
@@ -84,7 +84,7 @@ def random_melodies(n_melodies: int, n_notes: int = 6, seed: int = 0) -> list[Me
 
 
 def batch_of(melodies: Sequence[Melody], is_original: Sequence[bool] | None = None) -> Batch:
-    """Put melodies of the same length together."""
+    """Collate melodies of the same length."""
     return Batch(
         images=torch.from_numpy(np.stack([each.image for each in melodies])),
         waveforms=torch.from_numpy(np.stack([each.waveform for each in melodies])),
@@ -96,7 +96,7 @@ def batch_of(melodies: Sequence[Melody], is_original: Sequence[bool] | None = No
 
 @dataclass(frozen=True)
 class MelodySource:
-    """Batches of melodies in an order of their own in each epoch; rank r of R has each batch's r-th part."""
+    """Batches of melodies, in another order in each epoch; rank r of R has the r-th part of each batch."""
 
     melodies: Sequence[Melody]
     batch_size: int
@@ -115,7 +115,7 @@ class MelodySource:
 
 
 def save_melodies(folder: Path, splits: Mapping[str, Sequence[Melody]]) -> None:
-    """Write melodies as a rendered corpus, four to a piece, one shard to a split."""
+    """Write melodies as a rendered corpus, four per piece, one shard per split."""
     folder.mkdir()
     listed: dict[str, dict[str, Any]] = {}
     for split, melodies in splits.items():

@@ -1,4 +1,4 @@
-"""Checkpoints of two layouts, and what is known about the models in them."""
+"""Checkpoints of both layouts, and what is known about their models."""
 
 import hashlib
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The comparison of graphs with checkpoints, and the defect that it is there to find."""
+"""The comparison of graphs with checkpoints, and the defect that it must find."""
 
 import importlib.util
 import math
@@ -53,7 +53,7 @@ def clip_clap() -> FusiliModel:
 
 
 def htsat_as_published() -> ModuleType:
-    """Load HTSAT's module once more, without our change to it."""
+    """Load HTSAT's module again, without our change."""
     patched = import_htsat()
     spec = importlib.util.spec_from_file_location(
         f"{patched.__spec__.parent}.htsat_as_published", Path(patched.__file__)
@@ -75,7 +75,7 @@ def test_the_batch_constant_of_the_published_htsat_is_found(
 
     noise = np.random.default_rng(1).standard_normal((2, 480_000), dtype=np.float32)
     as_traced = run_reference(tower, [ParityCase("noise", np.float32(0.1) * noise)])
-    check_parity(compare_graph(graph, spec, as_traced, "fp32"))  # nothing to see in a batch of two
+    check_parity(compare_graph(graph, spec, as_traced, "fp32"))  # a batch of two shows no difference
     others = run_reference(tower, audio_cases(spec))
     with pytest.raises(
         FusiliError, match=r"the fp32 graph does not match the checkpoint: (frames|audio_embedding)"

@@ -1,4 +1,4 @@
-"""How far the frames of the small audio tower look, by its layers and by trying it out."""
+"""The receptive field of the small audio tower, from its layers and by experiment."""
 
 import pytest
 import torch
@@ -11,7 +11,7 @@ from fusili_training.backbones.small import FrameTower, SmallOptions
 def lively_tower(**options: object) -> FrameTower:
     torch.manual_seed(0)
     tower = FrameTower(SmallOptions(width=16, embedding_dim=8, **options)).eval()  # type: ignore[arg-type]
-    for layer in tower.modules():  # blocks start as the identity: make them do something
+    for layer in tower.modules():  # blocks start as the identity
         if isinstance(layer, nn.Linear):
             nn.init.normal_(layer.weight, std=layer.in_features**-0.5)
     return tower
@@ -34,7 +34,7 @@ def test_a_frame_sees_sound_within_reach_and_none_beyond(dilations: tuple[int, .
     beyond, within = waveform.clone(), waveform.clone()
     beyond[:, :before] *= -2
     beyond[:, after:] *= -2
-    # The outermost samples of a window weigh next to nothing: a quarter of a hop is surely felt.
+    # The outermost samples of a window have almost no weight; those within a quarter of a hop have an effect.
     within[:, : before + hop // 4] *= -2
     with torch.no_grad():
         expected, same, other = (tower(sound).local[0] for sound in (waveform, beyond, within))

@@ -1,4 +1,4 @@
-"""What manifests say about the two backbones."""
+"""What manifests state about the two backbones."""
 
 import pytest
 

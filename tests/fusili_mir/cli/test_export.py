@@ -46,7 +46,7 @@ def checkpoint(folder: Path) -> Path:
     )
     torch.manual_seed(0)
     model = FusiliModel(recipe.model)
-    for layer in model.modules():  # blocks start as the identity: make them do something
+    for layer in model.modules():  # blocks start as the identity
         if isinstance(layer, nn.Linear):
             nn.init.normal_(layer.weight, std=layer.in_features**-0.5)
     path = folder / "best.pt"
@@ -98,7 +98,7 @@ def test_the_manifest_holds_the_comparison_and_nothing_small_is_lost_in_fp32(bun
     assert {row["shape"][0] for row in rows if row["inputs"] == "noise"} == {1, 3, 8}
     kinds = {"noise", "chords", "zero-padded", "quiet", "loud", "engraved", "paper-padded"}
     assert {row["inputs"] for row in rows} == kinds
-    # Without the 1e-12 under the root of the spectrum a model of full size is off by 7e-5 on chords.
+    # Without the 1e-12 under the square root of the spectrum, a full-size model is off by 7e-5 on chords.
     assert max(row["difference"] for row in rows if row["precision"] == "fp32") < 5e-6
     cosines = [row["mean_cosine"] for row in rows if row["precision"] == "int8"]
     assert len(cosines) == len(rows) // 2
@@ -139,7 +139,8 @@ def test_the_bundle_encodes_a_recording_without_seams(bundle: Bundle) -> None:
     session = open_session(bundle.read_graph("audio"), "cpu", 1)
     (whole,) = session.run("waveforms", samples[None], ["frames"])
     assert encoded.frames.shape == whole[0].shape == (1125, 16)
-    # Ranges of activations, and with them int8 roundings, depend on the batch; a seam would be far below.
+    # Ranges of activations, and with them int8 roundings, depend on the batch; a seam would give a much smaller
+    # cosine.
     assert (encoded.frames * whole[0]).sum(axis=1).min() > 0.99
 
 
@@ -168,7 +169,7 @@ def test_nothing_appears_when_the_graphs_are_not_the_checkpoint(
 
 
 def helper_graph() -> bytes:
-    """Return a graph that has no output of the right name."""
+    """Return a graph without an output of the right name."""
     from onnx import TensorProto, helper
 
     value = helper.make_tensor_value_info

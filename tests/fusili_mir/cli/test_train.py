@@ -207,5 +207,5 @@ def test_two_processes_train_together_under_torchrun(data: Path, recipe: Path, t
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=240)
     assert done.returncode == 0, done.stderr
     assert len(steps(tmp_path / "run")) == 6
-    assert done.stdout.count("6 steps") == 1  # one rank speaks
+    assert done.stdout.count("6 steps") == 1  # only one rank prints
     assert len(load_checkpoint(tmp_path / "run" / "last.pt").random_states) == 2

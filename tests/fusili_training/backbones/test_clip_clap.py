@@ -1,4 +1,4 @@
-"""The clip-clap backbone at a small size, against the published encoders it is made of."""
+"""The clip-clap backbone at a small size, against the published encoders that it uses."""
 
 import sys
 
@@ -34,13 +34,13 @@ def backbone() -> Backbone:
 @pytest.fixture(scope="module")
 def waveforms() -> Tensor:
     waveforms = 0.1 * torch.randn(2, 960_000, generator=torch.Generator().manual_seed(0))
-    waveforms[1, 700_000:] = 0  # zero-padded, as short segments are
+    waveforms[1, 700_000:] = 0  # zero-padded, like short segments
     return waveforms
 
 
 @pytest.fixture(scope="module")
 def published(backbone: Backbone, waveforms: Tensor) -> dict[str, Tensor]:
-    """What the published encoder makes of the two halves of each clip."""
+    """The frames of the published encoder for the two halves of each clip."""
     branch: nn.Module = backbone.audio.branch  # type: ignore[assignment]
     with torch.no_grad():
         output: dict[str, Tensor] = branch({"waveform": waveforms.reshape(4, 480_000)}, device="cpu")

@@ -1,4 +1,4 @@
-"""The towers of the small backbone as traced programs, at other sizes than they were traced with."""
+"""The towers of the small backbone as traced programs, at sizes other than those of the tracing."""
 
 import pytest
 import torch
@@ -45,7 +45,7 @@ def test_batch_staves_width_and_length_are_no_constants_of_the_graph(side: str) 
     make, example, dynamic_axes, sizes = CASES[side]
     torch.manual_seed(0)
     model = FusiliModel(ModelOptions("small", {"width": 16, "embedding_dim": 8, "stem_channels": (4, 4, 4)}))
-    for parameter in model.parameters():  # blocks start as the identity: make them do something
+    for parameter in model.parameters():  # blocks start as the identity
         if parameter.ndim == 2:
             nn.init.normal_(parameter, std=parameter.shape[1] ** -0.5)
     graph = Graph(model.eval(), side)

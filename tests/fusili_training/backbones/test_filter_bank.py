@@ -25,7 +25,7 @@ def tone(frequency_hz: float, seconds: float = 1.0, amplitude: float = 0.1) -> t
 @pytest.mark.parametrize("midi_pitch", [36, 45, 60, 69, 71, 72, 84, 96, 107])
 def test_a_tone_is_strongest_in_its_own_band(bank: LogFrequencyFilterBank, midi_pitch: int) -> None:
     spectrum = bank(tone(440 * 2 ** ((midi_pitch - 69) / 12)))[0, 12]  # a frame in the middle
-    # Band 0 is C1, MIDI 24; two bands a semitone.
+    # Band 0 is C1, MIDI 24; two bands per semitone.
     assert spectrum.argmax().item() == pytest.approx(2 * (midi_pitch - 24), abs=1)
 
 

@@ -1,4 +1,4 @@
-"""The paper's model at its real size, for two steps, on a batch of two."""
+"""Two training steps of the paper's model at full size, with a batch of two."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -46,7 +46,7 @@ def test_two_steps_with_negative_mutations_train_heads_and_encoders(tmp_path: Pa
     assert all(np.isfinite(figure["loss"]) for figure in figures)
     assert figures[0]["heads_rate"] == pytest.approx(10 * figures[0]["encoders_rate"])
     assert figures[1]["local_scale"] >= 1
-    # AdamW's first steps are as long as the rate, whatever the gradient.
+    # The first steps of AdamW have the size of the learning rate, whatever the gradient.
     for weight, earlier, rate in zip(watched, before, (2e-4, 2e-5), strict=True):
         moved = (weight.detach() - earlier).abs().max().item()
         assert rate / 2 < moved < 3 * rate

@@ -16,7 +16,7 @@ def backbone() -> Backbone:
     torch.manual_seed(0)
     built = build_backbone("small", TINY)
     for tower in (built.image, built.audio):
-        for parameter in tower.parameters():  # blocks start as the identity: make them do something
+        for parameter in tower.parameters():  # blocks start as the identity
             if parameter.ndim == 2:
                 torch.nn.init.normal_(parameter, std=parameter.shape[1] ** -0.5)
         tower.eval()
@@ -104,7 +104,7 @@ def test_left_context_averages_what_came_before() -> None:
     with torch.no_grad():
         layer.requests.weight.zero_()
         layer.requests.bias.zero_()
-        layer.decay.fill_(-100.0)  # no fading: a plain running mean
+        layer.decay.fill_(-100.0)  # no decay: a plain running mean
     features, mask = torch.randn(1, 6, 4), torch.ones(1, 6, 1)
     values = layer.values(layer.norm(features))
     means = torch.stack([values[:, : n + 1].mean(dim=1) for n in range(6)], dim=1)

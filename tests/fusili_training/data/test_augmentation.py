@@ -47,7 +47,7 @@ def test_times_follow_a_change_of_tuning() -> None:
     assert abs(stretch - 1) > 0.005
     assert varied.truth["onset_sec"].tolist() == pytest.approx([0.5 * stretch, 1.5 * stretch], rel=1e-3)
     assert np.array_equal(varied.image, pair.image)
-    assert pair.truth["onset_sec"].tolist() == [0.5, 1.5]  # the pair itself is as it was
+    assert pair.truth["onset_sec"].tolist() == [0.5, 1.5]  # the pair itself is unchanged
 
 
 def test_so_many_recordings_and_images_are_left_alone() -> None:

@@ -33,7 +33,7 @@ def _same(ours: Batch, theirs: Batch) -> bool:
 def test_a_batch_is_padded_with_paper_and_silence(folder: ShardFolder) -> None:
     by_key = {entry.key: entry for entry in folder.entries}
     batches = list(PairLoader(folder, OPTIONS).epoch(0))
-    assert len({batch.images.shape for batch in batches}) > 1  # else nothing was padded
+    assert len({batch.images.shape for batch in batches}) > 1  # otherwise nothing was padded
     for batch in batches:
         assert batch.images.dtype == batch.waveforms.dtype == torch.float32
         assert batch.images.shape[2] == 128

@@ -42,7 +42,7 @@ def checkpoint(step: int = 7) -> Checkpoint:
 
 @pytest.fixture
 def small_disk() -> Iterator[None]:
-    """Let no file grow beyond 4 kB meanwhile."""
+    """Let no file grow beyond 4 kB."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (4096, hard))
     yield

@@ -107,7 +107,7 @@ def test_pooling_alone_learns_from_all_pairs_in_memory_and_a_pair_is_no_rival_of
     objective.eval()
     learn(objective, inputs, [1, 2])
     learn(objective, inputs, [3, 4], first=2)
-    output = learn(objective, inputs, [1], first=0)  # comes back
+    output = learn(objective, inputs, [1], first=0)  # repeated
     pooling, memory = objective.model.pooling, objective.memory
     assert pooling is not None
     assert memory is not None

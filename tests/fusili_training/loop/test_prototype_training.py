@@ -1,4 +1,4 @@
-"""Runs in which pooling by prototypes learns alone, on top of a model that pooled by means."""
+"""Runs that train only the pooling by prototypes, on top of a model with mean pooling."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -42,7 +42,7 @@ def build(folder: Path, start: Path, epochs: int, resume: bool = False) -> Train
         data=DataOptions(batch_size=4),
         training=TrainingOptions(epochs=epochs),
     )
-    batches = MelodySource(random_melodies(12), 4)  # 3 an epoch
+    batches = MelodySource(random_melodies(12), 4)  # 3 per epoch
     return Trainer(recipe, folder, batches, batches, CPU, resume)
 
 
@@ -64,4 +64,4 @@ def test_only_the_pooling_learns_and_a_resumed_run_goes_on_as_if_it_had_not_stop
 
     model, _ = load_trained_model(tmp_path / "whole" / "best.pt")
     assert model.pooling is not None
-    assert int(model.pooling.n_followed) == 6  # and not the batches of validations
+    assert int(model.pooling.n_followed) == 6  # without the validation batches

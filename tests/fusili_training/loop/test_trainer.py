@@ -23,7 +23,7 @@ from fusili_training.loop.trainer import Trainer
 from fusili_training.loop.validation import Validation
 
 CPU = Ranks(0, 1, torch.device("cpu"))
-N_MELODIES, BATCH_SIZE = 12, 4  # 3 batches an epoch
+N_MELODIES, BATCH_SIZE = 12, 4  # 3 batches per epoch
 
 
 @pytest.fixture(autouse=True)
@@ -69,7 +69,7 @@ def build(folder: Path, how: Recipe, resume: bool = False, source: MelodySource 
     melodies = random_melodies(N_MELODIES)
     batches = source or MelodySource(melodies, BATCH_SIZE)
     trainer = Trainer(how, folder, batches, MelodySource(melodies, BATCH_SIZE), CPU, resume)
-    # Noise on the images makes every step depend on the state of the random numbers, too.
+    # Noise on the images makes every step depend on the state of the random numbers.
     trainer.objective.model.image.register_forward_pre_hook(
         lambda tower, inputs: (inputs[0] - 0.1 * torch.rand_like(inputs[0]),) if tower.training else inputs
     )
@@ -171,7 +171,7 @@ def test_a_checkpoint_from_before_there_were_memories_goes_on_with_an_empty_one(
     assert trainer.objective.memory is not None
     assert trainer.objective.memory.n_filled == 0
     assert trainer.run().step == 15
-    assert trainer.objective.memory.n_filled == 3 * BATCH_SIZE  # and nothing of the validation pairs
+    assert trainer.objective.memory.n_filled == 3 * BATCH_SIZE  # not the validation pairs
 
 
 def test_only_the_global_heads_of_a_trained_model_may_learn(undisturbed: Path, tmp_path: Path) -> None:
@@ -226,7 +226,7 @@ def poison(melody: Melody) -> Melody:
 
 
 def test_a_loss_that_is_not_finite_stops_the_run_and_names_the_batch(tmp_path: Path) -> None:
-    # The bad recording is in batch 1 of epoch 0, so that step 2 fails, after the checkpoint of step 1.
+    # The bad recording is in batch 1 of epoch 0, so step 2 fails, after the checkpoint of step 1.
     melodies = random_melodies(N_MELODIES)
     good = list(MelodySource(melodies, BATCH_SIZE).epoch(0))
     bad = int(good[1].keys[2].split("-")[1])
@@ -251,7 +251,7 @@ def test_data_that_ends_early_is_noticed(tmp_path: Path) -> None:
 
 
 def run_with(validations: list[Validation], folder: Path, monkeypatch: pytest.MonkeyPatch) -> Progress:
-    """Train with one step a validation, whose results are given, until two in a row are no improvement."""
+    """Train with one step per validation, whose results are given, until two in a row are no improvement."""
     given = iter(validations)
     monkeypatch.setattr("fusili_training.loop.trainer.validate", lambda *_: next(given))
     return build(folder, recipe(training={"patience": 2, "validate_every_steps": 1})).run()
@@ -260,7 +260,7 @@ def run_with(validations: list[Validation], folder: Path, monkeypatch: pytest.Mo
 def test_a_run_ends_when_loss_and_top1_together_improve_no_more(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # Step 3 has the best loss and step 4 the best top-1, but step 2 is the best of both.
+    # Step 3 has the best loss and step 4 the best top-1, but step 2 has the best combination.
     pairs = [(2.0, 0.1), (1.0, 0.3), (0.9, 0.1), (2.5, 0.35)]
     progress = run_with([Validation(*pair) for pair in pairs], tmp_path, monkeypatch)
     assert (progress.step, progress.n_worse) == (4, 2)
@@ -268,7 +268,7 @@ def test_a_run_ends_when_loss_and_top1_together_improve_no_more(
     assert load_checkpoint(tmp_path / "last.pt").progress.step == 4
 
 
-if __name__ == "__main__":  # a run that is killed on its way
+if __name__ == "__main__":  # a run that is killed in between
     torch.set_num_threads(1)
     killer = SignallingSource(random_melodies(N_MELODIES), BATCH_SIZE, number=signal.SIGKILL)
     build(Path(sys.argv[1]), recipe(), source=killer).run()

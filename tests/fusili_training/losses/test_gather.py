@@ -1,4 +1,4 @@
-"""Two processes on halves of a batch against one process on the whole of it."""
+"""Two processes on halves of a batch against one process on the whole batch."""
 
 import os
 import subprocess
@@ -55,7 +55,7 @@ def loss_of(encoders: nn.Module, images: Tensor, audio: Tensor, is_original: Ten
 
 
 def loss_after(encoders: nn.Module, mine: slice) -> Tensor:
-    """Return the loss of `mine` of a batch, with the batch before and a part of the one before that in memory."""
+    """Return the loss of the part `mine` of a batch, with most of the two batches before it in memory."""
     memory = NegativeMemory(2 * BATCH - 3, embedding_dim=4)
     objective = ContrastiveLoss(0.0, choose_local_similarity("fusili"))
     for seed in range(3):
@@ -160,7 +160,7 @@ def test_ranks_of_different_lengths_are_padded_and_masked(ranks: list[dict[str, 
     for rank in ranks:
         assert rank["ragged"][:, :, 0].tolist() == [[1, 1, 0], [2, 2, 2]]
         assert rank["ragged_mask"].tolist() == [[True, True, False], [True, True, True]]
-    # Every place had its index as weight, on both ranks.
+    # Every place has its index as its weight, on both ranks.
     assert ranks[0]["ragged_gradient"][0, :, 0].tolist() == [0, 2]
     assert ranks[1]["ragged_gradient"][0, :, 0].tolist() == [6, 8, 10]
 

@@ -1,4 +1,4 @@
-"""The contrastive losses, with numbers worked out by hand."""
+"""The contrastive losses, with values computed by hand."""
 
 import math
 
@@ -51,7 +51,7 @@ def test_remembered_candidates_count_in_their_own_direction() -> None:
     rows = [
         math.log(1 + math.exp(-2) + math.exp(-1)),
         math.log(1 + math.e),
-    ]  # the second has no more candidates
+    ]  # the second pair has no further candidates
     columns = [math.log(1 + math.exp(-1) + math.exp(-2)), math.log(2 + math.exp(3))]
     assert info_nce(similarities, remembered=remembered).item() == pytest.approx(
         (sum(rows) + sum(columns)) / 4
@@ -108,7 +108,7 @@ def test_the_global_loss_has_the_batch_before_as_further_candidates() -> None:
     alone = ContrastiveLoss(0.5, similarity)(earlier_images, earlier_recordings, LOCAL_SCALE, GLOBAL_SCALE)
     torch.testing.assert_close(first.total, alone.total)
 
-    second = terms_of(IMAGES, RECORDINGS, [4, 5, 6, 2])  # pair 2 has come back
+    second = terms_of(IMAGES, RECORDINGS, [4, 5, 6, 2])  # pair 2 is repeated
     expected = torch.tensor(0.0)
     for item in range(4):
         others = [place for place in range(4) if (item, place) != (3, 2)]

@@ -1,4 +1,4 @@
-"""The memory of global embeddings, with embeddings of length 1 in the plane: (1, 0), (0, 1) and (0.6, 0.8)."""
+"""The memory of global embeddings, with unit vectors in the plane: (1, 0), (0, 1) and (0.6, 0.8)."""
 
 import torch
 from torch import Tensor
@@ -30,7 +30,7 @@ def test_images_meet_remembered_recordings_and_recordings_meet_images() -> None:
     assert similarities is not None
     torch.testing.assert_close(
         similarities.image_to_audio, torch.tensor([[0.0, 6.0]])
-    )  # the 2 empty places are left out
+    )  # without the 2 empty places
     torch.testing.assert_close(similarities.audio_to_image, torch.tensor([[0.0, 10.0]]))
 
 

@@ -21,7 +21,7 @@ def slow_similarity(
     frame_mask: Tensor | None = None,
     n_iterations: int = 20,
 ) -> Tensor:
-    """Cut padding off and normalise rows and columns in turn, one pair at a time."""
+    """Remove padding, and normalise rows and columns in turn, one pair at a time."""
     rows = []
     for i, image in enumerate(functional.normalize(patches, dim=-1)):
         x = image if patch_mask is None else image[patch_mask[i]]

@@ -1,4 +1,4 @@
-"""The model around the towers: heads, scales, what is trained and how fast."""
+"""The model around the towers: heads, scales, trained parameters and their learning rates."""
 
 import math
 

@@ -25,7 +25,7 @@ def places(*directions: list[float]) -> Tensor:
 
 def test_features_are_roots_of_shares_and_the_highest_cosines() -> None:
     (features,) = pooling().describe(places(EAST, EAST, NORTH, [0.6, -0.8]), None)
-    # Cosines with east, north, west: (1, 0, -1) twice, (0, 1, 0), (0.6, -0.8, -0.6); 20 of them in the exponent.
+    # Cosines with east, north, west: (1, 0, -1) twice, (0, 1, 0), (0.6, -0.8, -0.6); times 20 in the exponent.
     share = [[math.exp(20 * cosine) for cosine in row] for row in ((1, 0, -1), (0, 1, 0), (0.6, -0.8, -0.6))]
     share = [[weight / sum(row) for weight in row] for row in share]
     expected = [

@@ -1,4 +1,4 @@
-"""Local supervision, with numbers worked out by hand."""
+"""Local supervision, with values computed by hand."""
 
 import math
 
@@ -44,7 +44,7 @@ def test_padding_changes_nothing() -> None:
 
 def test_places_without_a_target_do_not_count() -> None:
     targets = TRUTH.clone()
-    targets[:, :, 3] = 0  # nothing is known about frame 3, nor now about patch 2
+    targets[:, :, 3] = 0  # frame 3, and now also patch 2, have no target
     scale = torch.tensor(2.0)
     to_patch = math.log(math.exp(2) + 2) - 2
     to_frame = (math.log(math.exp(2) + 3) - 2 + math.log(2 * math.exp(2) + 2) - 2) / 2

@@ -48,7 +48,7 @@ def test_all_patches_that_sound_are_right_for_a_frame() -> None:
 
 
 def test_a_silent_frame_takes_the_patch_nearest_in_time() -> None:
-    # Frame 0 is before the first note; 2, 3 and 4 are silent, 3 is as near to either.
+    # Frame 0 is before the first note; 2, 3 and 4 are silent, 3 is equally near to both.
     right = sounding_patches(truth(head(5, 5, 0.5, 1.0), head(15, 5, 2.5, 3.0)), PATCHES, FRAMES)
     assert right.argmax(axis=0).tolist() == [0, 0, 0, 0, 1, 1]
     assert right.sum(axis=0).tolist() == [1] * 6
@@ -80,7 +80,7 @@ def test_pitches_are_found_where_they_lie_sound_and_begin() -> None:
     targets = dense_targets([notes], PATCHES, FRAMES, recency_sec=1.0).notes
     assert targets.patch_pitches[0].nonzero().tolist() == [[0, 0], [0, 87], [1, 0]]
     assert targets.frame_pitches[0, :, 0].tolist() == [1, 1, 1, 1, 0, 0, 0, 0]
-    assert targets.frame_onsets[0].nonzero().tolist() == [[0, 0], [0, 87]]  # the tied head begins nothing
+    assert targets.frame_onsets[0].nonzero().tolist() == [[0, 0], [0, 87]]  # the tied head has no onset
 
 
 def test_pitches_that_no_piano_has_are_aligned_but_not_predicted() -> None:

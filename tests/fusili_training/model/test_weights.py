@@ -1,4 +1,4 @@
-"""Reading weights: every layout that is known, and nothing that runs code."""
+"""Reading weights: all known layouts, and no file that would run code."""
 
 import pickle
 from pathlib import Path
@@ -50,7 +50,7 @@ def fresh() -> FusiliModel:
 
 
 def renamed(model: FusiliModel, keys: dict[str, str], wrapper: str = "") -> dict[str, Tensor]:
-    """Return the weights under the names that somebody else's file gives them."""
+    """Return the weights under the names that they have in another project's file."""
     return {
         wrapper + theirs + name.removeprefix(ours): value
         for name, value in model.state_dict().items()

@@ -46,7 +46,7 @@ def test_measures_keep_their_places_when_the_first_part_goes(song: ScoreFile) ->
     engraving = engrave(lay_out(song, "piano").score_file)
     assert engraving.measures["measure"].tolist() == [0, 1, 2]
     assert set(engraving.notes["measure"]) == {0, 1, 2}
-    assert len(song.root.findall("part")) == 2  # the score itself is as it was
+    assert len(song.root.findall("part")) == 2  # the score itself is unchanged
 
 
 def test_layouts_are_drawn_by_their_weights(song: ScoreFile) -> None:
@@ -54,7 +54,7 @@ def test_layouts_are_drawn_by_their_weights(song: ScoreFile) -> None:
     weights = {"whole": 0.0, "piano": 3.0, "voice": 1.0}
     drawn = Counter(draw_layouts(song, weights, 1, rng)[0] for _ in range(400))
     assert drawn["whole"] == 0
-    assert 260 < drawn["piano"] < 340  # 300 expected, deviation 9
+    assert 260 < drawn["piano"] < 340  # 300 expected, with a standard deviation of 9
     assert sorted(draw_layouts(song, weights, 3, rng)) == ["piano", "voice"]
 
 

@@ -20,7 +20,7 @@ ALTERS = {"flat-flat": -2, "flat": -1, "natural": 0, "sharp": 1, "double-sharp":
 def write_score(
     pitches: list[list[list[int]]], ties: list[bool], fifths: int, transpose: int = 0
 ) -> etree._Element:
-    """Measures of four quarter chords, given as MIDI pitches; `ties` joins a chord to an equal next one."""
+    """Measures of four quarter chords, given as MIDI pitches; `ties` ties a chord to an equal next chord."""
     key = Key.of_fifths(fifths)
     beats = [chord for measure in pitches for chord in measure]
     kept = [i > 0 and ties[(i - 1) % len(ties)] and beats[i] == beats[i - 1] for i in range(len(beats))] + [
@@ -88,7 +88,7 @@ chords = st.tuples(st.integers(50, 70), st.lists(st.integers(3, 7), max_size=3))
     lambda found: [int(pitch) for pitch in np.cumsum([found[0], *found[1]])]
 )
 measures = st.lists(st.lists(chords, min_size=4, max_size=4), min_size=1, max_size=4).map(
-    # every other chord is repeated, so that there is something to tie
+    # every other chord is repeated, so that there are chords to tie
     lambda found: [[m[0], m[0], m[2], m[2]] for m in found]
 )
 seeds = st.integers(0, 2**32 - 1)

@@ -1,4 +1,4 @@
-"""Degradation: seeded recipes, what each does to a page, and where places go."""
+"""Degradation: seeded draws, their effect on a page, and where places move."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ def test_boxes_follow_a_turned_page(engraving: Engraving) -> None:
     options = PageOptions(degraded=1, strength=0, rotation_deg=3.0, staff_shift_spaces=0, staff_scale=0)
     pages = condition_pages(engraving, options, np.random.default_rng(1))
     moved = np.abs(pages.notes["y0"] - engraving.notes["y0"]).max()
-    assert moved > 2  # else this test says nothing
+    assert moved > 2  # otherwise this test would prove nothing
     image = pages.images[0]
     for head in pages.notes:  # quarter notes: the middle of a head is ink
         x, y = round(float(head["x0"] + head["x1"]) / 2), round(float(head["y0"] + head["y1"]) / 2)

@@ -30,7 +30,7 @@ def _render(piece: CorpusPiece, recipe: RenderRecipe) -> list[Sample]:
 
 
 def _rise(pair: Pair) -> Float64:
-    """How much louder each hop of a clip is than the one before, in decibels, at least 0."""
+    """The rise in level of each hop of a clip over the previous one, in decibels, at least 0."""
     hop = round(HOP_SEC * pair.sample_rate_hz)
     frames = pair.waveform[: len(pair.waveform) // hop * hop].reshape(-1, hop)
     level_db = 10 * np.log10(np.square(frames, dtype=np.float64).mean(axis=1) + 1e-7)
@@ -71,7 +71,7 @@ def test_higher_notes_of_a_staff_stand_higher_in_its_strip(pairs: list[Pair]) ->
             strip = (rows["y0"] + rows["y1"]) / 2 // pair.strip_height_px
             assert set(strip) == {staff}
             order = np.argsort(rows["pitch"], kind="stable")
-            assert np.all(np.diff(rows["y0"][order]) <= 2.5)  # B sharp and C may trade places
+            assert np.all(np.diff(rows["y0"][order]) <= 2.5)  # B sharp and C may be exchanged
 
 
 def test_mutants_differ_from_their_originals_in_pitch_and_not_in_time(pairs: list[Pair]) -> None:

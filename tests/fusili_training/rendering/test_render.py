@@ -36,7 +36,7 @@ def _recipe(soundfont: str) -> RenderRecipe:
 
 
 def render_again(corpus: Path, out: Path, soundfont: str, jobs: int) -> None:
-    """Render a corpus, one piece a shard; also called in a process of its own."""
+    """Render a corpus with one piece per shard; also called in a separate process."""
     render_corpus(list_corpus(corpus), out, _recipe(soundfont), jobs)
 
 
@@ -87,7 +87,7 @@ def test_a_killed_run_that_goes_on_gives_the_same_bytes(
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()
     finished = {name for name in _contents(out) if name.endswith(".tar")}
-    assert 1 <= len(finished) < 5  # it was killed half-way
+    assert 1 <= len(finished) < 5  # killed half-way
     assert not (out / "manifest.json").exists()
     (out / ".draft-shard-train-000004.tar-1").write_bytes(b"half of a shard")
     render_again(corpus, out, small_recipe.audio.soundfonts[0], 1)
@@ -119,7 +119,7 @@ def test_a_dask_cluster_gives_the_same_bytes(
         render_corpus(list_corpus(corpus), out, recipe, backend="dask", backend_options={"client": client})
         shares = [len(log) for log in client.run(lambda dask_worker: dask_worker.state.log).values()]
     assert len(shares) == 2
-    assert min(shares) > 0  # both took part
+    assert min(shares) > 0  # both processes took part
     assert _contents(out) == undisturbed
 
 

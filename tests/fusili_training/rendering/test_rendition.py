@@ -18,7 +18,7 @@ RATE_HZ = 1000
 
 
 def _bank(sustained: bool = True) -> SoundBank:
-    """Every key is a square wave of full scale: loud as long as it is held."""
+    """Every key is a square wave of full scale: loud for as long as it is held."""
     n = 400
     return SoundBank(
         name="square",
@@ -46,7 +46,7 @@ def _rendition(
 
 
 def test_a_clip_goes_from_the_first_measure_to_the_end_of_the_last_with_its_leads(tmp_path: Path) -> None:
-    rendition = _rendition(example_scores.melody(4), tmp_path)  # 2 quarters a measure, 0.5 s each
+    rendition = _rendition(example_scores.melody(4), tmp_path)  # 2 quarters per measure, 0.5 s each
     clip = rendition.clip_times(Span(1, 2), lead_in_sec=0.2, lead_out_sec=0.3)
     assert clip.start_sec == pytest.approx(0.8)
     assert clip.duration_sec == pytest.approx(2.5)
@@ -56,7 +56,7 @@ def test_notes_from_before_ring_into_a_clip_and_notes_from_after_are_silent(tmp_
     rendition = _rendition(example_scores.melody(3), tmp_path)
     clip = rendition.clip_times(Span(1, 1), 0.2, 0.4)
     loud = np.abs(rendition.sound_of(Span(1, 1), clip)) > 0.01
-    assert loud[:200].all()  # the last note of the measure before
+    assert loud[:200].all()  # the last note of the previous measure
     assert loud[200:1190].all()
     assert not loud[1250:].any()  # the next measure begins at 1.2 s
 
@@ -72,7 +72,7 @@ def test_the_heads_of_a_tie_share_the_time_of_its_note(tmp_path: Path) -> None:
     rendition = _rendition(example_scores.VOLTAS, tmp_path)
     rows = [rendition.score.row_of_head[head] for head in ("n3", "n4")]
     times = rendition.times_of(rendition.score.heads[rows])
-    # The pick-up is a quarter, then C5 is held for a half and a quarter; 120 quarters a minute.
+    # The pick-up is a quarter, then C5 is held for a half and a quarter; 120 quarters per minute.
     assert times.onset_sec.tolist() == pytest.approx([0.5, 1.5])
     assert times.offset_sec.tolist() == pytest.approx([1.5, 2.0])
     assert times.struck.tolist() == [True, False]

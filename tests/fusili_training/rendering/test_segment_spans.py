@@ -66,7 +66,7 @@ def test_squares_overlap_by_half_and_a_short_piece_has_one() -> None:
 
 def test_a_strip_within_a_system_begins_and_ends_at_its_measures() -> None:
     systems = _systems(1, 440)
-    measures = _measures(systems, [100, 100, 100, 100])  # 40 px after the last one
+    measures = _measures(systems, [100, 100, 100, 100])  # 40 px after the last measure
     options = SegmentOptions(space_px=10, max_width_px=500)
     segment = segment_of(Span(1, 2), systems, _staves(systems), measures, options)
     assert segment is not None
@@ -80,7 +80,9 @@ def test_measures_of_two_lines_make_no_strip() -> None:
     systems = _systems(2, 200)
     measures = _measures(systems, [100, 100])
     assert segment_of(Span(1, 2), systems, _staves(systems), measures, SegmentOptions()) is None
-    assert segment_of(Span(3, 4), systems, _staves(systems), measures, SegmentOptions()) is None  # not there
+    assert (
+        segment_of(Span(3, 4), systems, _staves(systems), measures, SegmentOptions()) is None
+    )  # not engraved
     square = segment_of(Span(1, 2), systems, _staves(systems), measures, SegmentOptions(shape="square"))
     assert square is not None
     assert len(square.pieces) == 2

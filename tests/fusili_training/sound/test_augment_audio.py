@@ -25,7 +25,7 @@ def rng(seed: int = 0) -> np.random.Generator:
 
 @pytest.fixture(scope="module")
 def clip() -> np.ndarray:
-    """Struck notes of six harmonics that die away, 3 s."""
+    """Struck notes with six decaying harmonics, 3 s."""
     time = np.arange(3 * RATE_HZ) / RATE_HZ
     sound = np.zeros(len(time))
     for onset, hz in zip(ONSETS_SEC, (131, 220, 330, 494, 262, 740), strict=True):
@@ -42,12 +42,12 @@ def tone(hz: float, sec: float = 1.0) -> np.ndarray:
 def onset_envelope(clip: np.ndarray) -> np.ndarray:
     """Rise of the level from the 8 ms before to the 8 ms after each millisecond."""
     energy = np.square(clip[: len(clip) // 16 * 16].astype(float)).reshape(-1, 16).sum(axis=1)  # 1 ms each
-    level = np.sqrt(np.convolve(energy, np.ones(8), mode="valid"))  # of the 8 ms from each on
+    level = np.sqrt(np.convolve(energy, np.ones(8), mode="valid"))  # of the 8 ms from each millisecond on
     return np.concatenate([np.zeros(8), np.maximum(level[8:] - level[:-8], 0)])
 
 
 def delay_ms(before: np.ndarray, after: np.ndarray) -> int:
-    """Delay with the greatest correlation of the onset envelopes, within 40 ms."""
+    """Delay with the largest correlation of the onset envelopes, within 40 ms."""
     a, b = onset_envelope(before), onset_envelope(after)
     n = min(len(a), len(b))
     lags = range(-40, 41)

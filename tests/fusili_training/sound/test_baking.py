@@ -14,7 +14,7 @@ NAMES = {24: "C1", 36: "C2", 47: "B2", 58: "Bb3", 69: "A4", 80: "G#5", 91: "G6",
 
 
 def tone(pitch: int, sec: float, decay_per_sec: float) -> np.ndarray:
-    """A sine that dies away, after 50 ms of silence."""
+    """A decaying sine, after 50 ms of silence."""
     time = np.arange(int(sec * RATE_HZ)) / RATE_HZ
     hz = 440 * 2 ** ((pitch - 69) / 12)
     sound = 0.5 * np.sin(2 * np.pi * hz * time) * np.exp(-decay_per_sec * time)
@@ -44,7 +44,7 @@ def test_keys_without_a_recording_borrow_the_nearest_one_in_tune(tmp_path: Path)
 def test_silence_before_the_attack_is_cut(tmp_path: Path) -> None:
     write_samples(tmp_path)
     first = bake_sample_folder(tmp_path, RATE_HZ).sample(0, 69)[: RATE_HZ // 100]
-    assert np.abs(first).max() > 8000  # the first 10 ms already hold the attack
+    assert np.abs(first).max() > 8000  # the first 10 ms include the attack
 
 
 def test_layers_in_the_names_become_velocities(tmp_path: Path) -> None:
@@ -109,7 +109,7 @@ def test_a_baked_piano_dies_away_and_is_in_tune(piano: SoundBank) -> None:
 def test_a_baked_piano_is_read_from_the_cache_the_second_time(
     piano: SoundBank, soundfont: Soundfont, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("PATH", "")  # fluidsynth cannot be found any more
+    monkeypatch.setenv("PATH", "")  # fluidsynth cannot be found
     again = cached_soundbank(soundfont, 0, RATE_HZ, cache, velocities=(72,))
     assert again.samples.tobytes() == piano.samples.tobytes()
 

@@ -120,13 +120,13 @@ def test_rubato_bends_the_tempo_by_about_its_amount() -> None:
     notes = score([(60, float(i), 1.0, 0, 1) for i in range(4000)])
     played = perform(notes, WrittenTempo((0.0,), (60.0,)), Expression(rubato=0.1, rubato_quarter=1.0), rng())
     log_tempo = -np.log(np.diff(played["onset_sec"]))
-    # the mean of two linearly joined N(0, 0.1) turning points over one quarter
+    # the mean of a linear interpolation between two N(0, 0.1) turning points over one quarter
     assert 0.06 < log_tempo.std() < 0.1
     assert abs(log_tempo.mean()) < 0.01
 
 
 def test_grace_notes_are_played_before_the_beat() -> None:
-    # at 60 a quarter is a second: the graces share 2 x 0.08 s before second 1, the main note stays
+    # at 60, a quarter is a second: the grace notes share 2 x 0.08 s before second 1, the main note stays
     notes = score([(60, 0, 1, 0, 1), (62, 1, 0, 2, 1), (64, 1, 0, 1, 1), (65, 1, 1, 0, 1)])
     played = perform(notes, WrittenTempo((0.0,), (60.0,)), Expression(), rng())
     np.testing.assert_allclose(played["onset_sec"], [0.0, 0.84, 0.92, 1.0])

@@ -16,7 +16,7 @@ from fusili_training.sound.sounding_score import SoundingScore, read_sounding_sc
 @pytest.fixture
 def score(tmp_path: Path) -> SoundingScore:
     path = tmp_path / "tune.musicxml"
-    path.write_text(example_scores.melody(2))  # n1 n2 | n3 n4, a quarter each
+    path.write_text(example_scores.melody(2))  # n1 n2 | n3 n4, one quarter each
     return read_sounding_score(read_score_file(path))
 
 

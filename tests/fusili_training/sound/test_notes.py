@@ -78,7 +78,7 @@ def test_a_dynamic_mark_holds_until_the_next_and_a_crescendo_leads_there(tmp_pat
         note("a") + dynamic("p") + note("b") + wedge("crescendo") + note("c") + note("d"),
         wedge("stop") + dynamic("f") + note("e", quarters=4),
     )
-    # p is 48, f is 86; the hairpin covers c (its start) and d (half-way)
+    # p is 48, f is 86; the hairpin spans c (at its start) and d (half-way)
     assert notes["velocity"].tolist() == [64, 48, 48, 67, 86]
 
 

@@ -21,7 +21,7 @@ def test_a_chord_counts_with_its_mean_and_grace_notes_do_not() -> None:
 
 
 def test_outside_of_the_notes_time_runs_on_at_the_mean_pace() -> None:
-    clock = _clock([(0, 0.0, 0), (1, 2.0, 0), (4, 4.0, 0)])  # one second a quarter on average
+    clock = _clock([(0, 0.0, 0), (1, 2.0, 0), (4, 4.0, 0)])  # one second per quarter on average
     assert clock.seconds([-1, 6]).tolist() == pytest.approx([-1.0, 6.0])
 
 

@@ -49,7 +49,7 @@ def test_of_two_processes_that_write_at_once_the_first_wins(
     bank: SoundBank, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     save_soundbank(bank, tmp_path / "ramp")
-    monkeypatch.setattr(Path, "exists", lambda path: False)  # the other one came after this look
+    monkeypatch.setattr(Path, "exists", lambda path: False)  # the other process wrote it after this check
     save_soundbank(replace(bank, name="late"), tmp_path / "ramp")
     assert load_soundbank(tmp_path / "ramp").name == "ramp"
     assert [path.name for path in tmp_path.iterdir()] == ["ramp"]

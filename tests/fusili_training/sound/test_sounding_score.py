@@ -25,7 +25,7 @@ def test_measures_begin_where_the_ones_before_end(tmp_path: Path) -> None:
 def test_a_pick_up_comes_before_zero_and_repeats_stay_folded(tmp_path: Path) -> None:
     sounding = _read(example_scores.VOLTAS, tmp_path)
     assert sounding.measure_quarters.tolist() == [-1, 0, 2, 4, 6]
-    assert len(sounding.notes) == 5  # n3 and n4 are one
+    assert len(sounding.notes) == 5  # n3 and n4 are one note
 
 
 def test_heads_of_a_tie_share_its_time(tmp_path: Path) -> None:

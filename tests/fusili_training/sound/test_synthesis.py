@@ -14,7 +14,7 @@ RATE_HZ = 1000
 
 
 def flat_bank(samples_each: int = 2000, loop_length: int = 0) -> SoundBank:
-    """Every key is a constant: what is heard is the envelope itself."""
+    """Every key is a constant, so the output is the envelope."""
     return SoundBank(
         name="flat",
         licence="CC0",
@@ -46,7 +46,7 @@ def test_a_note_sounds_from_its_onset_and_fades_after_its_release() -> None:
     assert clip.dtype == np.float32
     assert not clip[:500].any()
     np.testing.assert_allclose(clip[500:700], 0.1, rtol=1e-5)
-    # 200 dB/s: 20 dB down after 0.1 s, cut at 60 dB after 0.3 s
+    # 200 dB/s: -20 dB after 0.1 s, ends at -60 dB after 0.3 s
     np.testing.assert_allclose(clip[800], 0.01, rtol=1e-3)
     assert not clip[1001:].any()
 
@@ -124,7 +124,7 @@ def test_a_piano_has_energy_onsets_where_the_notes_say(piano: SoundBank) -> None
     hop = piano.sample_rate_hz // 500  # 2 ms
     flux = spectral_flux(clip, hop)
     for onset_sec in notes["onset_sec"]:
-        around = round(onset_sec * 500) + np.arange(-30, 31)  # 60 ms to both sides
+        around = round(onset_sec * 500) + np.arange(-30, 31)  # 60 ms on both sides
         around = around[around >= 0]
         strongest_sec = around[np.argmax(flux[around])] / 500
         assert abs(strongest_sec - onset_sec) < 0.015

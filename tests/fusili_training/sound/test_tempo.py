@@ -7,7 +7,7 @@ from fusili_training.sound.tempo import WrittenTempo, read_written_tempo
 
 
 def part(*marks: tuple[int, ps.TimedObject]) -> ps.Part:
-    """A part of two 4/4 measures, 10 divisions a quarter, with marks at the given quarters."""
+    """A part of two 4/4 measures, 10 divisions per quarter, with marks at the given quarters."""
     made = ps.Part("P1", quarter_duration=10)
     made.add(ps.TimeSignature(4, 4), 0)
     made.add(ps.Note(step="C", octave=4, id="a", voice=1), 0, 80)
@@ -18,7 +18,7 @@ def part(*marks: tuple[int, ps.TimedObject]) -> ps.Part:
 
 def test_time_runs_at_the_tempo_in_force() -> None:
     tempo = WrittenTempo((0.0, 4.0), (60.0, 120.0))
-    # 4 quarters of 1 s, then half-second quarters; before the start the first tempo holds
+    # 4 quarters of 1 s, then half-second quarters; before the start, the first tempo applies
     np.testing.assert_allclose(tempo.seconds([-1.0, 0.0, 2.5, 4.0, 6.0]), [-1.0, 0.0, 2.5, 4.0, 5.0])
 
 

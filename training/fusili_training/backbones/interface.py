@@ -56,8 +56,8 @@ class ImageGeometry:
     max_strips : int or None
         Largest number of strips in an image; None: any number.
     staff_space_px, margin_spaces : float or None
-        For strips of one staff each: distance of the staff lines, and margin above and below the staff in staff
-        spaces.
+        Distance of the staff lines, and margin above and below the staff in staff spaces; None unless every strip
+        shows one staff.
     """
 
     height_px: int

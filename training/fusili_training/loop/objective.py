@@ -35,7 +35,7 @@ class StepOutput:
     Attributes
     ----------
     loss : Tensor [shape=()]
-        What is minimised.
+        The loss to minimise.
     terms : dict
         Its terms by name, before weighting; see `TERMS`.
     encoded : PairOutput
