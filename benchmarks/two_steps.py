@@ -17,7 +17,7 @@ import torch
 
 from fusili_training.data.batch import Batch
 from fusili_training.loop.denormals import flushed_denormals
-from fusili_training.loop.distributed import Ranks, choose_device
+from fusili_training.loop.distributed import ProcessRanks, choose_device
 from fusili_training.loop.recipe_files import list_recipes, read_recipe
 from fusili_training.loop.trainer import Trainer
 from fusili_training.truth import TRUTH_DTYPE
@@ -49,7 +49,7 @@ def main() -> None:
     print("| recipe | second step, CPU s | loss 1 | loss 2 |\n| --- | --- | --- | --- |")
     for name in names:
         with tempfile.TemporaryDirectory() as folder:
-            ranks = Ranks(0, 1, choose_device("auto"))
+            ranks = ProcessRanks(0, 1, choose_device("auto"))
             trainer = Trainer(read_recipe(name, OVERRIDES), Path(folder), NoiseSource(), None, ranks)
             losses, seconds = [], 0.0
             with flushed_denormals():

@@ -26,13 +26,13 @@ from fusili_mir import __version__
 from fusili_mir.errors import InputError
 from fusili_mir.model.bundle import TOWERS, AudioSpec, ImageSpec, Manifest, Tower, save_bundle
 
-__all__ = ["Provenance", "export_bundle", "read_training_data"]
+__all__ = ["ManifestFacts", "export_bundle", "read_training_data"]
 
 _DATA_FACTS = ("corpus_sha256", "pieces", "segments", "mutants", "licences")
 
 
 @dataclass(frozen=True)
-class Provenance:
+class ManifestFacts:
     """Facts for the manifest that are not in the checkpoint.
 
     Attributes
@@ -51,7 +51,7 @@ class Provenance:
 def export_bundle(
     trained: TrainedModel,
     out: str | Path,
-    provenance: Provenance | None = None,
+    facts: ManifestFacts | None = None,
     precision: Precision = "fp32",
     opset: int = DEFAULT_OPSET,
     force: bool = False,
@@ -64,7 +64,7 @@ def export_bundle(
     trained : TrainedModel
     out : str or Path
         Folder of the bundle; it appears only when it is complete.
-    provenance : Provenance, optional
+    facts : ManifestFacts, optional
     precision : "fp32" or "int8"
         Precision of the weights. int8 graphs are made from fp32 graphs, which are compared with the checkpoint
         first.
@@ -75,7 +75,7 @@ def export_bundle(
     say : function of a string
         Called with messages about the progress, and with the table of differences.
     """
-    provenance = provenance or Provenance()
+    facts = facts or ManifestFacts()
     model = trained.model
     specs: dict[Tower, ImageSpec | AudioSpec] = {
         "image": image_spec(model.image),
@@ -106,10 +106,10 @@ def export_bundle(
         scale=trained.scale,
         image=image_spec(model.image),
         audio=audio_spec(model.audio),
-        licence=provenance.licence,
+        licence=facts.licence,
         recipe=trained.recipe | {"local_heads": trained.heads, "checkpoint_sha256": trained.sha256},
-        training_data=provenance.training_data,
-        quality=trained.quality | provenance.quality,
+        training_data=facts.training_data,
+        quality=trained.quality | facts.quality,
         parity=[row.as_dict() for row in parity],
     )
     save_bundle(out, manifest, graphs["image"], graphs["audio"], force)

@@ -15,7 +15,7 @@ from fusili_mir.staging import check_output_folder
 
 if TYPE_CHECKING:
     from fusili_export.checkpoints import TrainedModel
-    from fusili_export.exporting import Provenance
+    from fusili_export.exporting import ManifestFacts
 
 __all__ = ["command"]
 
@@ -89,17 +89,19 @@ def command(
     trained = load_trained(checkpoint, None if heads == "auto" else heads)
     if name:
         trained = replace(trained, name=name)
-    provenance = _provenance(trained, licence, data, quality)
-    export_bundle(trained, out, provenance, precision, opset, force, say=say_summary)
+    facts = _manifest_facts(trained, licence, data, quality)
+    export_bundle(trained, out, facts, precision, opset, force, say=say_summary)
     say_summary(f"{trained.name} ({precision}) -> {out}")
 
 
-def _provenance(trained: TrainedModel, licence: str, data: Path | None, quality: Path | None) -> Provenance:
-    from fusili_export.exporting import Provenance, read_training_data
+def _manifest_facts(
+    trained: TrainedModel, licence: str, data: Path | None, quality: Path | None
+) -> ManifestFacts:
+    from fusili_export.exporting import ManifestFacts, read_training_data
 
     if data is None and trained.data_folder and (Path(trained.data_folder) / "manifest.json").is_file():
         data = Path(trained.data_folder)
-    return Provenance(
+    return ManifestFacts(
         licence,
         {} if data is None else read_training_data(data),
         {} if quality is None else _read_figures(quality),

@@ -9,7 +9,7 @@ import torch
 
 from fusili_training.data.batch import Batch
 from fusili_training.loop.denormals import flushed_denormals
-from fusili_training.loop.distributed import Ranks
+from fusili_training.loop.distributed import ProcessRanks
 from fusili_training.loop.recipe_files import read_recipe
 from fusili_training.loop.trainer import Trainer
 from fusili_training.truth import TRUTH_DTYPE
@@ -37,7 +37,7 @@ class NoiseSource:
 
 def test_two_steps_with_negative_mutations_train_heads_and_encoders(tmp_path: Path) -> None:
     recipe = read_recipe("table1-same-piece-negative-mutations", OVERRIDES)
-    trainer = Trainer(recipe, tmp_path, NoiseSource(), None, Ranks(0, 1, torch.device("cpu")))
+    trainer = Trainer(recipe, tmp_path, NoiseSource(), None, ProcessRanks(0, 1, torch.device("cpu")))
     model = trainer.objective.model
     watched = (model.image_head.weight, model.image.visual.conv1.weight)  # type: ignore[union-attr]
     before = [weight.detach().clone() for weight in watched]

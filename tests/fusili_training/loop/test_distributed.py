@@ -3,15 +3,15 @@ import torch
 from torch import nn
 
 from fusili_mir.errors import InputError
-from fusili_training.loop.distributed import Ranks, choose_device, join_ranks
+from fusili_training.loop.distributed import ProcessRanks, choose_device, join_ranks
 
 CPU = torch.device("cpu")
 
 
 def test_a_batch_is_shared_out_evenly() -> None:
-    assert Ranks(0, 4, CPU).share_of(128) == 32
+    assert ProcessRanks(0, 4, CPU).share_of(128) == 32
     with pytest.raises(InputError, match=r"data.batch_size is 30 on 4 ranks; expected a multiple of 4"):
-        Ranks(0, 4, CPU).share_of(30)
+        ProcessRanks(0, 4, CPU).share_of(30)
 
 
 def test_one_process_is_its_own_only_rank() -> None:

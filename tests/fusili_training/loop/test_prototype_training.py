@@ -14,12 +14,12 @@ from fusili_training.loop.checkpoint import (
     load_trained_model,
     save_checkpoint,
 )
-from fusili_training.loop.distributed import Ranks
+from fusili_training.loop.distributed import ProcessRanks
 from fusili_training.loop.recipe import DataOptions, LossOptions, Recipe, TrainingOptions, WeightsOptions
 from fusili_training.loop.trainer import Trainer
 from fusili_training.model.model import FusiliModel, ModelOptions
 
-CPU = Ranks(0, 1, torch.device("cpu"))
+CPU = ProcessRanks(0, 1, torch.device("cpu"))
 MEANS = ModelOptions("small", TINY_MODEL)
 
 

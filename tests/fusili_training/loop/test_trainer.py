@@ -15,14 +15,14 @@ from example_melodies import TINY_MODEL, Melody, MelodySource, batch_of, random_
 from fusili_mir.errors import InputError
 from fusili_training.data.batch import Batch
 from fusili_training.loop.checkpoint import Progress, load_checkpoint, load_trained_model
-from fusili_training.loop.distributed import Ranks
+from fusili_training.loop.distributed import ProcessRanks
 from fusili_training.loop.interruption import TrainingInterruptedError
 from fusili_training.loop.recipe import Recipe
 from fusili_training.loop.recipe_files import recipe_from_dict
 from fusili_training.loop.trainer import Trainer
 from fusili_training.loop.validation import Validation
 
-CPU = Ranks(0, 1, torch.device("cpu"))
+CPU = ProcessRanks(0, 1, torch.device("cpu"))
 N_MELODIES, BATCH_SIZE = 12, 4  # 3 batches per epoch
 
 

@@ -6,7 +6,7 @@ import torch
 from example_melodies import TINY_MODEL, MelodySource, batch_of, random_melodies
 
 from fusili_mir.geometry import FrameGrid, PatchGrid
-from fusili_training.loop.distributed import Ranks
+from fusili_training.loop.distributed import ProcessRanks
 from fusili_training.loop.feeding import prepare
 from fusili_training.loop.objective import Objective
 from fusili_training.loop.recipe import LossOptions, Recipe
@@ -16,7 +16,7 @@ from fusili_training.truth import TRUTH_DTYPE
 
 PATCHES = PatchGrid(rows=1, cols=3, patch_width_px=10, patch_height_px=10)
 FRAMES = FrameGrid(n_frames=4, frame_sec=1.0)
-CPU = Ranks(0, 1, torch.device("cpu"))
+CPU = ProcessRanks(0, 1, torch.device("cpu"))
 
 
 def build(alpha: float) -> tuple[Objective, Recipe]:

@@ -14,11 +14,11 @@ from torch.nn.parallel import DistributedDataParallel
 
 from fusili_mir.errors import InputError
 
-__all__ = ["Ranks", "choose_device", "join_ranks"]
+__all__ = ["ProcessRanks", "choose_device", "join_ranks"]
 
 
 @dataclass(frozen=True)
-class Ranks:
+class ProcessRanks:
     """The rank of this process among those that train together.
 
     Attributes
@@ -73,7 +73,7 @@ class Ranks:
 
 
 @contextmanager
-def join_ranks(device: str = "auto") -> Iterator[Ranks]:
+def join_ranks(device: str = "auto") -> Iterator[ProcessRanks]:
     """Join the process group that torchrun describes in the environment, and leave it at the end.
 
     Parameters
@@ -87,11 +87,11 @@ def join_ranks(device: str = "auto") -> Iterator[Ranks]:
     if chosen.type == "cuda":
         torch.cuda.set_device(chosen)
     if n_ranks == 1:
-        yield Ranks(0, 1, chosen)
+        yield ProcessRanks(0, 1, chosen)
         return
     distributed.init_process_group("nccl" if chosen.type == "cuda" else "gloo")
     try:
-        yield Ranks(distributed.get_rank(), n_ranks, chosen)
+        yield ProcessRanks(distributed.get_rank(), n_ranks, chosen)
     finally:
         distributed.destroy_process_group()
 

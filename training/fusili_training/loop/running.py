@@ -9,7 +9,7 @@ import click
 import torch
 
 from fusili_training.data.batch import Batch
-from fusili_training.loop.distributed import Ranks, join_ranks
+from fusili_training.loop.distributed import ProcessRanks, join_ranks
 from fusili_training.loop.estimate import estimate_run, noise_inputs
 from fusili_training.loop.feeding import prepare
 from fusili_training.loop.recipe import Recipe
@@ -49,7 +49,7 @@ def describe_run(recipe: Recipe) -> list[str]:
     if recipe.data.folder:
         data = TrainingData(recipe)
         data.check_fits(model)
-        batches = data.training_batches(Ranks(0, 1, _CPU))
+        batches = data.training_batches(ProcessRanks(0, 1, _CPU))
         n_batches, inputs = len(batches), prepare(_first_two(next(batches.epoch(0))), model, recipe, _CPU)
     strips, height_px, width_px = inputs.images.shape[1:]
     seconds = inputs.waveforms.shape[1] / model.audio.geometry.sample_rate_hz

@@ -7,7 +7,7 @@ from fusili_training.data.augmentation import Augmentation
 from fusili_training.data.batch_plan import BatchOptions
 from fusili_training.data.loader import PairLoader
 from fusili_training.data.shard_folder import ShardFolder
-from fusili_training.loop.distributed import Ranks
+from fusili_training.loop.distributed import ProcessRanks
 from fusili_training.loop.recipe import Recipe
 from fusili_training.model.model import FusiliModel
 
@@ -42,13 +42,13 @@ class TrainingData:
                 f" {expected_hz} Hz: render it with audio.sample_rate_hz = {expected_hz}"
             )
 
-    def training_batches(self, ranks: Ranks) -> PairLoader:
+    def training_batches(self, ranks: ProcessRanks) -> PairLoader:
         """Return this rank's part of the training batches."""
         ranks.share_of(self.recipe.data.batch_size)
         augmentation = self.recipe.augmentation if self.recipe.data.augment else None
         return self._loader(self.folder, self.recipe.data.batch_size, ranks, augmentation)
 
-    def validation_batches(self, ranks: Ranks) -> PairLoader | None:
+    def validation_batches(self, ranks: ProcessRanks) -> PairLoader | None:
         """Return this rank's part of the validation batches, or None if there are too few validation pairs.
 
         They are composed as in training, but never augmented, and smaller if the pairs do not fill a batch.
@@ -63,7 +63,7 @@ class TrainingData:
         return self._loader(folder, batch_size, ranks, None) if batch_size else None
 
     def _loader(
-        self, folder: ShardFolder, batch_size: int, ranks: Ranks, augmentation: Augmentation | None
+        self, folder: ShardFolder, batch_size: int, ranks: ProcessRanks, augmentation: Augmentation | None
     ) -> PairLoader:
         data = self.recipe.data
         options = BatchOptions(batch_size, data.pieces, data.mutations, self.recipe.seed)

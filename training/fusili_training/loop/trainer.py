@@ -19,7 +19,7 @@ from fusili_mir.errors import InputError, OutputError
 from fusili_training.data.batch import Batch
 from fusili_training.loop.checkpoint import Checkpoint, Progress, load_checkpoint, save_checkpoint
 from fusili_training.loop.denormals import flushed_denormals
-from fusili_training.loop.distributed import Ranks
+from fusili_training.loop.distributed import ProcessRanks
 from fusili_training.loop.feeding import BatchSource, prepare, read_epoch
 from fusili_training.loop.interruption import StopRequest, TrainingInterruptedError, watch_for_stop
 from fusili_training.loop.logs import RunLogs, save_text
@@ -64,7 +64,7 @@ class Trainer:
     validation_batches : BatchSource or None
         This rank's part of the validation batches; without them the run neither chooses a best checkpoint nor
         ends early.
-    ranks : Ranks
+    ranks : ProcessRanks
         This process among those that train together.
     resume : bool
         Whether to continue the run in this folder, if there is one.
@@ -76,7 +76,7 @@ class Trainer:
         folder: Path,
         batches: BatchSource,
         validation_batches: BatchSource | None,
-        ranks: Ranks,
+        ranks: ProcessRanks,
         resume: bool = False,
     ) -> None:
         self.recipe, self.folder, self.ranks = recipe, folder, ranks

@@ -19,7 +19,7 @@ from torch.nn import functional
 from fusili_mir.arrays import Float32
 from fusili_mir.geometry import FrameGrid, PatchGrid
 from fusili_training.data.batch import Batch
-from fusili_training.loop.distributed import Ranks
+from fusili_training.loop.distributed import ProcessRanks
 from fusili_training.loop.feeding import prepare
 from fusili_training.loop.objective import Objective
 from fusili_training.loop.precision import autocast
@@ -109,7 +109,9 @@ def count_hits(
 
 
 @torch.no_grad()
-def validate(objective: Objective, batches: Iterable[Batch], recipe: Recipe, ranks: Ranks) -> Validation:
+def validate(
+    objective: Objective, batches: Iterable[Batch], recipe: Recipe, ranks: ProcessRanks
+) -> Validation:
     """Validate a model on the validation batches of all ranks.
 
     Every rank must have the same number of batches, at least one.
