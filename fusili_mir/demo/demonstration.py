@@ -17,8 +17,7 @@ from fusili_mir.arrays import Float64, Table
 from fusili_mir.demo.example import Example
 from fusili_mir.errors import OutputError
 from fusili_mir.model.encoder import Encoder
-from fusili_mir.output.alignment_files import check_formats, write_formats
-from fusili_mir.output.time_overlay import draw_times
+from fusili_mir.output.alignment_files import write_formats
 from fusili_mir.pages.pages import open_pages
 from fusili_mir.staging import check_output_folder, interrupts_held, staged_folder
 
@@ -98,8 +97,7 @@ def demonstrate(
     example : Example
     encoder : Encoder
     out : str or Path
-        Folder for the two folders `from-score` and `from-image`, each with all formats that apply and overlays
-        that show when each place of a page sounds.
+        Folder for the two folders `from-score` and `from-image`, each with all formats that apply.
     force : bool
         Whether to replace files in folders that are not empty.
 
@@ -114,8 +112,8 @@ def demonstrate(
         image_folder = stages.enter_context(staged_folder(out / FROM_IMAGE, force))
         from_score = _align(example.score, example, encoder, out / FROM_SCORE)
         from_image = _align(example.page, example, encoder, out / FROM_IMAGE)
-        _write(from_score.alignment, score_folder)
-        _write(from_image.alignment, image_folder)
+        write_formats(from_score.alignment, score_folder)
+        write_formats(from_image.alignment, image_folder)
         with interrupts_held():
             stages.close()
     return from_score, from_image
@@ -175,13 +173,6 @@ def _align(score: Path, example: Example, encoder: Encoder, folder: Path) -> Dem
     elapsed_sec = time.perf_counter() - start_sec
     compare = errors_of_places if alignment.played is None else errors_of_notes
     return Demonstration(folder, alignment, compare(alignment, example.truth), elapsed_sec)
-
-
-def _write(alignment: Alignment, folder: Path) -> None:
-    pages = alignment.pages
-    write_formats(alignment, folder, check_formats((), pages.filename, alignment.played is not None))
-    for page in range(len(pages.images)):
-        draw_times(alignment, page).save(folder / f"overlay-{page + 1:03d}.png")
 
 
 @contextmanager

@@ -1,4 +1,8 @@
-"""Writing pages to a folder: images, overlays, and `pages.json` with all boxes."""
+"""Writing pages to a folder: images, overlays, and `pages.json` with all boxes.
+
+The images are the deskewed pages on which everything was found. Boxes are in their pixels; the corners of each
+box are also given in pixels of the original page, where they follow its tilt.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +10,15 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from PIL import Image
 
 from fusili_mir import __version__
 from fusili_mir.arrays import Table
+from fusili_mir.output.json_tables import json_rows
 from fusili_mir.output.page_overlay import draw_overlay
+from fusili_mir.pages.original_pages import page_origin
+from fusili_mir.pages.original_pixels import box_corners_in_original
 from fusili_mir.pages.pages import Pages
 from fusili_mir.progress import progress_bar
 from fusili_mir.staging import staged_folder
@@ -19,6 +27,11 @@ __all__ = ["PAGES_FORMAT", "save_pages"]
 
 PAGES_FORMAT = 1
 """Version of `pages.json`; raised whenever a reader of the old format would go wrong."""
+
+_PIXELS = {
+    "x0, y0, x1, y1, space_px": "pixels of the deskewed page, as in image and overlay",
+    "corners": "pixels of the original page: top left, top right, bottom right, bottom left",
+}
 
 
 def save_pages(pages: Pages, out: str | Path, force: bool = False, progress: bool = False) -> None:
@@ -41,28 +54,44 @@ def save_pages(pages: Pages, out: str | Path, force: bool = False, progress: boo
             names = {"image": f"page-{page + 1:03d}.png", "overlay": f"overlay-{page + 1:03d}.png"}
             Image.fromarray(image).save(folder / names["image"])
             draw_overlay(pages, page).save(folder / names["overlay"])
-            skew_deg = pages.skews[page].angle_deg if pages.skews else 0.0
+            origin = page_origin(pages, page)
             described.append(
-                {**names, "width_px": image.shape[1], "height_px": image.shape[0], "skew_deg": skew_deg}
+                {
+                    **names,
+                    "width_px": image.shape[1],
+                    "height_px": image.shape[0],
+                    "skew_deg": pages.skews[page].angle_deg if pages.skews else 0.0,
+                    "file": None if origin.filename is None else origin.filename.name,
+                    "index": origin.index,
+                    "dpi": origin.dpi,
+                }
             )
         content = {
             "format": PAGES_FORMAT,
             "made_by": f"fusili-mir {__version__}",
             "score": Path(pages.filename).name,
+            "pixels": _PIXELS,
             "pages": described,
-            **{name: _rows(getattr(pages, name)) for name in ("systems", "staves", "measures", "notes")},
+            **{
+                name: _rows(pages, getattr(pages, name))
+                for name in ("systems", "staves", "measures", "notes")
+            },
         }
-        (folder / "pages.json").write_text(
-            json.dumps(content, indent=1, ensure_ascii=False), encoding="utf-8"
-        )
+        (folder / "pages.json").write_text(_json(content), encoding="utf-8")
 
 
-def _rows(boxes: Table) -> list[dict[str, Any]]:
-    names = boxes.dtype.names or ()
-    return [
-        {
-            name: round(value, 3) if isinstance(value, float) else value
-            for name, value in zip(names, row, strict=True)
-        }
-        for row in boxes.tolist()
-    ]
+def _rows(pages: Pages, boxes: Table) -> list[dict[str, Any]]:
+    corners = np.round(box_corners_in_original(pages.skews, boxes), 2).tolist()
+    return [{**row, "corners": at} for row, at in zip(json_rows(boxes), corners, strict=True)]
+
+
+def _json(content: dict[str, Any]) -> str:
+    """Return JSON with one line per page, system, staff, measure and note."""
+    entries = []
+    for name, value in content.items():
+        text = json.dumps(value, ensure_ascii=False)
+        if isinstance(value, list) and value:
+            rows = ",\n  ".join(json.dumps(row, ensure_ascii=False) for row in value)
+            text = f"[\n  {rows}\n ]"
+        entries.append(f" {json.dumps(name)}: {text}")
+    return "{\n" + ",\n".join(entries) + "\n}\n"

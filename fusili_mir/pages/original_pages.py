@@ -8,10 +8,11 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from fusili_mir.pages.page_sources import DeskewedPage, PageSource
+from fusili_mir.pages.page_sources import DeskewedPage, EngravedPage, PageSource
 from fusili_mir.pages.pages import Pages
+from fusili_mir.pages.raster import page_size_px
 
-__all__ = ["PageOrigin", "original_image", "page_origin", "rgb_image"]
+__all__ = ["PageOrigin", "original_image", "original_size_px", "page_origin", "rgb_image"]
 
 
 @dataclass(frozen=True)
@@ -42,6 +43,17 @@ def original_image(pages: Pages, page: int) -> Image.Image:
     original = getattr(source, "original", None)
     image: Image.Image = Image.fromarray(source.read()) if original is None else original()
     return image
+
+
+def original_size_px(pages: Pages, page: int) -> tuple[int, int]:
+    """Return the width and height of a page, without drawing or decoding it where they are known."""
+    source = _source(pages, page)
+    if pages.skews:
+        return pages.skews[page].width_px, pages.skews[page].height_px
+    if isinstance(source, EngravedPage):
+        return page_size_px(source.svg)
+    height_px, width_px = pages.images[page].shape
+    return width_px, height_px
 
 
 def page_origin(pages: Pages, page: int) -> PageOrigin:

@@ -28,8 +28,9 @@ __all__ = ["command"]
     "formats",
     multiple=True,
     metavar="NAME",
-    help="match, parangonada, midi, notes, measures, frames, audacity, sonic-visualiser, json or similarity; "
-    "may be repeated.  [default: all that apply]",
+    help="overlay, pages, match, parangonada, midi, mei, timemap, alphatab, piano-precision, notes, measures, "
+    "frames, audacity, sonic-visualiser, json or similarity; may be repeated.  "
+    "[default: all that apply, except pages]",
 )
 @alignment_options
 def command(
@@ -49,10 +50,10 @@ def command(
 
     chosen_options = AlignmentOptions(**options)
     with staged_folder(out, force) as folder, plain_warnings():
-        chosen = check_formats(formats, str(score[0]), chosen_options.check(score))
+        check_formats(formats, str(score[0]), chosen_options.check(score))
         alignment = chosen_options.align(score, audio)
         with stage("writing"):
-            write_formats(alignment, folder, chosen)
+            write_formats(alignment, folder, formats)
     say_summary(f"{_summary(alignment)} -> {out}")
 
 

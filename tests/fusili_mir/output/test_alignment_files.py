@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import csv
-import json
+from dataclasses import replace
 from pathlib import Path
 
-import mido
 import numpy as np
 import partitura as pt
 import pytest
-from example_bundles import write_pitch_bundle
 from example_performances import PITCHES, perform, record, tune
-from example_scores import VOLTAS
 from PIL import Image
 
 from fusili_mir.alignment.aligning import Alignment, align_recording
@@ -20,40 +17,7 @@ from fusili_mir.alignment.played import play_pages
 from fusili_mir.errors import InputError, OutputError
 from fusili_mir.model.encoder import Encoder
 from fusili_mir.output.alignment_files import ALIGNMENT_FORMATS, save_alignment
-from fusili_mir.pages.pages import load_pages, render_pages
-
-
-@pytest.fixture(scope="module")
-def encoder(tmp_path_factory: pytest.TempPathFactory) -> Encoder:
-    return Encoder(write_pitch_bundle(tmp_path_factory.mktemp("bundle") / "pitch"))
-
-
-@pytest.fixture(scope="module")
-def repeated(tmp_path_factory: pytest.TempPathFactory, encoder: Encoder) -> Alignment:
-    """A pick-up, a repeat with two endings, grace notes and a tie."""
-    file = tmp_path_factory.mktemp("score") / "voltas.musicxml"
-    file.write_text(VOLTAS)
-    pages = render_pages(file)
-    return align_recording(pages, record(perform(play_pages(pages, "maximal"))), encoder)
-
-
-@pytest.fixture(scope="module")
-def cut_short(tmp_path_factory: pytest.TempPathFactory, encoder: Encoder) -> Alignment:
-    """A recording that ends before the last six notes of the score."""
-    file = tmp_path_factory.mktemp("score") / "tune.musicxml"
-    file.write_text(tune())
-    pages = render_pages(file)
-    performed = perform(play_pages(pages))
-    return align_recording(pages, record(performed, end_sec=float(performed["onset_sec"][10])), encoder)
-
-
-@pytest.fixture(scope="module")
-def of_images(tmp_path_factory: pytest.TempPathFactory, encoder: Encoder) -> Alignment:
-    folder = tmp_path_factory.mktemp("score")
-    (folder / "tune.musicxml").write_text(tune())
-    pages = render_pages(folder / "tune.musicxml")
-    Image.fromarray(pages.images[0]).save(folder / "page.png")
-    return align_recording(load_pages(folder / "page.png"), record(perform(play_pages(pages))), encoder)
+from fusili_mir.pages.pages import render_pages
 
 
 @pytest.fixture(scope="module")
@@ -96,16 +60,6 @@ def test_partitura_reads_the_parangonada_tables(out: Path, repeated: Alignment) 
     ]
     assert {row["id"] for row in rows_of(out / "part.csv")} == set(repeated.notes["id"])
     assert len(rows_of(out / "ppart.csv")) == len(repeated.notes)
-
-
-def test_a_midi_reader_plays_the_notes_at_their_seconds(out: Path, repeated: Alignment) -> None:
-    seconds, played = 0.0, []
-    for message in mido.MidiFile(out / "performance.mid"):
-        seconds += message.time
-        if message.type == "note_on" and message.velocity > 0:
-            played.append((seconds, message.note))
-    assert [pitch for _, pitch in played] == repeated.notes["pitch"].tolist()
-    assert [second for second, _ in played] == pytest.approx(repeated.notes["onset_sec"], abs=0.001)
 
 
 def test_the_table_of_notes_has_a_row_for_each_with_its_head(out: Path, repeated: Alignment) -> None:
@@ -154,23 +108,6 @@ def test_sonic_visualiser_gets_a_note_layer(out: Path, repeated: Alignment) -> N
     assert [int(row["VALUE"]) for row in rows] == repeated.notes["pitch"].tolist()
 
 
-def test_the_json_file_holds_everything_and_its_version(out: Path, repeated: Alignment) -> None:
-    content = json.loads((out / "alignment.json").read_text())
-    assert content["format"] == 1
-    assert content["unfold"] == "maximal"
-    assert content["is_reliable"] is True
-    assert content["notes"]["id"] == repeated.notes["id"].tolist()
-    assert content["notes"]["onset_sec"] == pytest.approx(repeated.notes["onset_sec"].tolist(), abs=1e-4)
-    assert content["measures"]["number"] == ["0", "1", "2", "1", "3"]
-    assert len(content["frames"]["x"]) == len(repeated.frames)
-
-
-def test_json_has_null_where_nothing_is_known(tmp_path: Path, cut_short: Alignment) -> None:
-    save_alignment(cut_short, tmp_path / "out", ["json"])
-    content = json.loads((tmp_path / "out" / "alignment.json").read_text())
-    assert content["notes"]["onset_sec"][10:] == [None] * 6
-
-
 def test_the_picture_shows_the_path_in_red_from_top_left_to_bottom_right(out: Path) -> None:
     with Image.open(out / "similarity.png") as image:
         pixels = np.asarray(image.convert("RGB")).astype(int)
@@ -183,18 +120,22 @@ def test_the_picture_shows_the_path_in_red_from_top_left_to_bottom_right(out: Pa
 def test_by_default_all_that_applies_is_written(out: Path, tmp_path: Path, of_images: Alignment) -> None:
     assert {file.name for file in out.iterdir()} == {
         "alignment.match", "align.csv", "zalign.csv", "feature.csv", "part.csv", "ppart.csv", "performance.mid",
-        "notes.csv", "measures.csv", "frames.csv", "labels.txt", "sonic-visualiser.csv", "alignment.json",
-        "similarity.png",
+        "recording.mei", "timemap.json", "alphatab-sync.json", "piano-precision.csv", "notes.csv", "measures.csv",
+        "frames.csv", "labels.txt", "sonic-visualiser.csv", "measures.svl", "notes.svl", "alignment.json",
+        "similarity.png", "overlay-001.png",
     }  # fmt: skip
     save_alignment(of_images, tmp_path / "images")
     assert {file.name for file in (tmp_path / "images").iterdir()} == {
-        "frames.csv", "labels.txt", "sonic-visualiser.csv", "alignment.json", "similarity.png"
+        "frames.csv", "labels.txt", "sonic-visualiser.csv", "systems.svl", "alignment.json", "similarity.png",
+        "overlay-001.png",
     }  # fmt: skip
     assert (tmp_path / "images" / "labels.txt").read_text().split("\t")[2] == "page 1 system 1\n"
     assert rows_of(tmp_path / "images" / "sonic-visualiser.csv")[0]["LABEL"] == "page 1 system 1"
 
 
-@pytest.mark.parametrize("name", ["match", "parangonada", "midi", "notes", "measures"])
+@pytest.mark.parametrize(
+    "name", ["match", "parangonada", "midi", "mei", "timemap", "piano-precision", "notes"]
+)
 def test_formats_that_need_notes_are_refused_for_images_with_the_reason(
     tmp_path: Path, of_images: Alignment, name: str
 ) -> None:
@@ -203,10 +144,35 @@ def test_formats_that_need_notes_are_refused_for_images_with_the_reason(
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.parametrize("name", ["measures", "alphatab"])
+def test_formats_that_need_measures_are_refused_for_images_without_them(
+    tmp_path: Path, of_images: Alignment, name: str
+) -> None:
+    with pytest.raises(InputError, match=f"has no measures to write as {name}; .*ask for overlay, pages"):
+        save_alignment(of_images, tmp_path / "out", [name])
+
+
+def test_images_with_measures_have_a_list_of_measures_and_seconds(
+    tmp_path: Path, of_images: Alignment, cut_short: Alignment
+) -> None:
+    measures = cut_short.measures[np.isfinite(cut_short.measures["start_sec"])]
+    save_alignment(replace(of_images, measures=measures), tmp_path / "out")
+    rows = rows_of(tmp_path / "out" / "measures.csv")
+    assert [(row["measure"], float(row["start_sec"])) for row in rows] == [
+        (str(row["number"]), pytest.approx(row["start_sec"], abs=1e-4)) for row in measures
+    ]
+    assert (tmp_path / "out" / "labels.txt").read_text().splitlines()[0].endswith("\tmeasure 1")
+    names = {file.name for file in (tmp_path / "out").iterdir()}
+    assert {"alphatab-sync.json", "measures.svl"} <= names
+    assert not {"notes.csv", "systems.svl"} & names
+
+
 def test_an_unknown_format_is_refused(tmp_path: Path, of_images: Alignment) -> None:
-    with pytest.raises(InputError, match=r"format 'mid', expected some of match, .*similarity"):
+    with pytest.raises(
+        InputError, match=r"format 'mid', expected some of overlay, pages, match, .*similarity"
+    ):
         save_alignment(of_images, tmp_path / "out", ["mid"])
-    assert len(ALIGNMENT_FORMATS) == 10
+    assert len(ALIGNMENT_FORMATS) == 16
 
 
 def test_a_folder_that_is_not_empty_is_only_written_to_by_force(tmp_path: Path, of_images: Alignment) -> None:
@@ -224,7 +190,7 @@ def test_after_an_interruption_nothing_is_left(
     def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("partitura.save_performance_midi", interrupted)
+    monkeypatch.setattr("partitura.save_match", interrupted)
     with pytest.raises(KeyboardInterrupt):
         save_alignment(repeated, tmp_path / "out")
     assert list(tmp_path.iterdir()) == []
@@ -237,3 +203,45 @@ def test_a_score_of_a_single_note_has_all_its_files(tmp_path: Path, encoder: Enc
         alignment = align_recording(pages, record(perform(play_pages(pages))), encoder)
     assert alignment.notes["onset_sec"].tolist() == pytest.approx([0.48], abs=0.04)
     save_alignment(alignment, tmp_path / "out", [name for name in ALIGNMENT_FORMATS if name != "match"])
+
+
+def test_places_in_the_tables_of_a_tilted_scan_are_pixels_of_the_scan(
+    tmp_path: Path, of_tilted_images: Alignment
+) -> None:
+    save_alignment(of_tilted_images, tmp_path / "out", ["frames"])
+    table = np.genfromtxt(tmp_path / "out" / "frames.csv", delimiter=",", names=True)
+    first = table[of_tilted_images.frames["system"] == 0]
+    slope = np.polyfit(first["x"], first["y"], 1)[0]
+    assert slope == pytest.approx(-np.tan(np.deg2rad(1.3)), abs=0.001)
+
+
+def test_pages_are_written_as_they_are_in_their_files_and_only_if_asked_for(
+    tmp_path: Path, of_tilted_images: Alignment
+) -> None:
+    save_alignment(of_tilted_images, tmp_path / "out", ["pages"])
+    assert [file.name for file in (tmp_path / "out").iterdir()] == ["page-001.png"]
+    with (
+        Image.open(tmp_path / "out" / "page-001.png") as page,
+        Image.open(of_tilted_images.pages.filename) as original,
+    ):
+        assert page.mode == original.mode == "RGB"
+        assert np.array_equal(np.asarray(page), np.asarray(original))
+
+
+def test_engraved_pages_state_their_resolution(tmp_path: Path, repeated: Alignment) -> None:
+    save_alignment(repeated, tmp_path / "out", ["pages"])
+    with Image.open(tmp_path / "out" / "page-001.png") as page:
+        assert page.size == repeated.pages.images[0].shape[::-1]
+        assert page.info["dpi"][0] == pytest.approx(10 / (7.2 / 4) * 25.4, abs=0.1)  # 10 px per staff space
+
+
+def test_without_its_notation_a_score_is_written_in_all_other_formats(
+    tmp_path: Path, repeated: Alignment
+) -> None:
+    without = replace(repeated, pages=replace(repeated.pages, score_file=None))
+    with pytest.raises(OutputError, match="its notation is not known"):
+        save_alignment(without, tmp_path / "out", ["mei"])
+    save_alignment(without, tmp_path / "out")
+    names = {file.name for file in (tmp_path / "out").iterdir()}
+    assert "recording.mei" not in names
+    assert "timemap.json" in names

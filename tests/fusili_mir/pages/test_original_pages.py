@@ -8,7 +8,7 @@ from example_scores import piano
 from PIL import Image
 
 from fusili_mir.pages.engraving import EngravingOptions
-from fusili_mir.pages.original_pages import original_image, page_origin, rgb_image
+from fusili_mir.pages.original_pages import original_image, original_size_px, page_origin, rgb_image
 from fusili_mir.pages.pages import Pages, load_pages, render_pages
 
 
@@ -30,6 +30,7 @@ def test_a_tilted_page_in_colour_is_given_back_as_it_is_in_the_file(tmp_path: Pa
     pages = load_pages(tmp_path / "scan.png")
     assert pages.skews[0].angle_deg == pytest.approx(1.3, abs=0.05)
     assert np.array_equal(np.asarray(original_image(pages, 0)), np.asarray(image))
+    assert original_size_px(pages, 0) == image.size
     origin = page_origin(pages, 0)
     assert (origin.filename, origin.index, origin.dpi) == (
         tmp_path / "scan.png",
@@ -57,6 +58,7 @@ def test_a_pdf_is_drawn_in_colour_at_its_resolution(tmp_path: Path, engraved: Pa
 
 def test_an_engraved_page_is_grey_and_has_no_file(engraved: Pages) -> None:
     assert np.array_equal(np.asarray(original_image(engraved, 0)), engraved.images[0])
+    assert original_size_px(engraved, 0) == engraved.images[0].shape[::-1]
     origin = page_origin(engraved, 0)
     assert (origin.filename, origin.dpi) == (None, pytest.approx(150))
 
