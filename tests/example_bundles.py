@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -171,7 +172,7 @@ class GraphBuilder:
     def axes(self, *axes: int) -> str:
         return self.constant(axes, np.int64)
 
-    def add(self, operator: str, *inputs: str, output: str = "", **attributes: object) -> str:
+    def add(self, operator: str, *inputs: str, output: str = "", **attributes: Any) -> str:
         name = output or f"{operator}_{len(self.nodes)}"
         self.nodes.append(helper.make_node(operator, inputs, [name], **attributes))
         return name
