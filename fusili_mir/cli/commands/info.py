@@ -10,6 +10,8 @@ from typing import Any
 
 import click
 
+from fusili_mir.audio.ffmpeg_file import pyav_version
+from fusili_mir.audio.soundfonts import find_fluidsynth, find_soundfonts
 from fusili_mir.errors import InputError, MissingExtraError
 from fusili_mir.model.bundle import TOWERS, AudioSpec, Bundle, ImageSpec, default_bundle, load_bundle
 from fusili_mir.model.sessions import available_devices, default_threads, onnxruntime_version, open_session
@@ -22,7 +24,7 @@ _INDENT = 15  # width of the titles, in columns of the terminal
 @click.command(name="info")
 @click.argument("bundle", required=False, type=click.Path(path_type=Path))
 def command(bundle: Path | None) -> None:
-    """Describe BUNDLE, by default the installed one, and the devices that it can run on.
+    """Describe BUNDLE, by default the installed one, the devices that it can run on, and what can be read here.
 
     The checksums of its graphs are verified, and both graphs are opened.
     """
@@ -35,6 +37,7 @@ def command(bundle: Path | None) -> None:
         _say("bundle", str(error))
     if loaded is not None:
         _describe(loaded)
+    _describe_recordings()
     _describe_machine(loaded)
 
 
@@ -55,6 +58,24 @@ def _describe(bundle: Bundle) -> None:
         for key, value in content.items():
             for each in value if isinstance(value, list) else [value]:
                 _say(title, f"{key}: {_plain(each)}")
+
+
+def _describe_recordings() -> None:
+    """Say which recordings this machine reads."""
+    import soundfile
+
+    version = pyav_version()
+    more = (
+        f"what ffmpeg reads (PyAV {version})"
+        if version
+        else "no more; fusili-mir[audio] adds M4A, MP4 and video"
+    )
+    _say("recordings", f"what libsndfile {soundfile.__libsndfile_version__} reads, and {more}")
+    try:
+        find_fluidsynth()
+        _say("MIDI", f"played with the soundfont {find_soundfonts()[0].name}")
+    except MissingExtraError as error:
+        _say("MIDI", str(error))
 
 
 def _describe_machine(bundle: Bundle | None) -> None:

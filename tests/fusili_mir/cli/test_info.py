@@ -34,6 +34,8 @@ def test_a_bundle_is_described_and_its_graphs_are_checked(tmp_path: Path, capsys
     assert any(line.startswith("graph          audio.onnx, 0.1 MB, checksum ") for line in lines)
     assert any(line.startswith("onnxruntime    ") and line.endswith("cpu") for line in lines)
     assert lines[-1].startswith("auto           runs on ")
+    assert any(line.startswith("recordings     what libsndfile ") and "PyAV" in line for line in lines)
+    assert any(line.startswith("MIDI           ") for line in lines)
 
 
 QUALITY: dict[str, Any] = {
@@ -112,6 +114,16 @@ def test_without_an_installed_bundle_the_machine_is_still_described(
     out = capsys.readouterr().out
     assert "bundle         no model comes with this installation" in out
     assert "onnxruntime    " in out
+
+
+def test_what_is_missing_to_read_recordings_is_named(tmp_path: Path, monkeypatch, capsys) -> None:
+    write_pitch_bundle(tmp_path / "pitch")
+    monkeypatch.setitem(sys.modules, "av", None)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert run("info", tmp_path / "pitch") == 0
+    out = capsys.readouterr().out
+    assert "and no more; fusili-mir[audio] adds M4A, MP4 and video" in out
+    assert "MIDI           the program `fluidsynth` was not found; install it with `apt-get install" in out
 
 
 def test_without_onnxruntime_the_bundle_is_still_described(tmp_path: Path, monkeypatch, capsys) -> None:
