@@ -1,0 +1,49 @@
+"""Sound files and videos that libsndfile does not read, written with PyAV."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from pathlib import Path
+
+import av
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["write_media"]
+
+
+def write_media(
+    filename: Path,
+    samples: npt.NDArray[np.float32],
+    rate_hz: int,
+    codec: str = "aac",
+    video: bool = False,
+    starts_at_sec: float = 0.0,
+    others: tuple[npt.NDArray[np.float32], ...] = (),
+) -> None:
+    """Write mono samples [shape=(n,)] as the first audio stream of a file, and `others` as further ones.
+
+    With `video`, a black picture comes first; `starts_at_sec` lets the sound begin later than the picture.
+    """
+    with av.open(str(filename), "w") as container:
+        picture = container.add_stream("mpeg4", rate=10) if video else None
+        tracks = [container.add_stream(codec, rate=48_000) for _ in (samples, *others)]
+        for track in tracks:
+            track.layout, track.bit_rate = "mono", 96_000
+        if picture is not None:
+            picture.width, picture.height, picture.pix_fmt = 64, 64, "yuv420p"
+            black = np.zeros((64, 64, 3), np.uint8)
+            for number in range(max(1, round(10 * len(samples) / rate_hz))):
+                frame = av.VideoFrame.from_ndarray(black, format="rgb24")
+                frame.pts = number
+                container.mux(picture.encode(frame))
+            container.mux(picture.encode())
+        for track, sound in zip(tracks, (samples, *others), strict=True):
+            context = track.codec_context
+            resampler = av.AudioResampler(context.format, "mono", 48_000, context.frame_size or None)
+            frame = av.AudioFrame.from_ndarray(np.asarray(sound, np.float32)[None], "fltp", "mono")
+            frame.sample_rate, frame.time_base = rate_hz, Fraction(1, rate_hz)
+            frame.pts = round(starts_at_sec * rate_hz)
+            for piece in (*resampler.resample(frame), *resampler.resample(None)):
+                container.mux(track.encode(piece))
+            container.mux(track.encode())
