@@ -42,6 +42,8 @@ def eight_bits(image: Image.Image, name: str = "the image") -> Image.Image:
     """Scale an image of 16 or 32 bits per pixel to 8 bits, which Pillow would clip; return others unchanged."""
     if image.mode.startswith(("I", "F")):
         return Image.fromarray(_scaled(np.asarray(image), name))
+    if image.mode == "La":  # premultiplied, which Pillow converts to LA only
+        return image.convert("LA")
     return image.getchannel("L") if image.mode == "LAB" else image
 
 

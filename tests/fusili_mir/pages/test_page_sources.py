@@ -7,7 +7,7 @@ import pytest
 from PIL import Image
 
 from fusili_mir.errors import InputError
-from fusili_mir.pages.page_sources import ImagePage, PdfPage, find_page_sources
+from fusili_mir.pages.page_sources import GivenPage, ImagePage, PdfPage, find_page_sources
 
 
 def ramp() -> Image.Image:
@@ -222,3 +222,139 @@ def test_hidden_files_of_a_folder_are_left_out(tmp_path: Path) -> None:
     ramp().save(tmp_path / "page-1.png")
     (tmp_path / "._page-1.png").write_bytes(b"resource fork")
     assert [source.filename.name for source in find_page_sources(tmp_path)] == ["page-1.png"]
+
+
+def numbered(n_pages: int) -> list[Image.Image]:
+    """Pages of one grey each: 10, 20, 30, ..."""
+    return [Image.new("L", (72, 72), 10 * (number + 1)) for number in range(n_pages)]
+
+
+def greys(*given: object, **options: object) -> list[int]:
+    sources = find_page_sources(*given, **options)  # type: ignore[arg-type]
+    return [round(float(source.read()[30:40, 30:40].mean()), -1) for source in sources]
+
+
+def test_a_range_selects_pages_of_a_pdf_a_tiff_and_a_folder(tmp_path: Path) -> None:
+    pages = numbered(5)
+    pages[0].save(tmp_path / "scan.pdf", save_all=True, append_images=pages[1:], resolution=72)
+    pages = numbered(5)
+    pages[0].save(tmp_path / "scan.tif", save_all=True, append_images=pages[1:])
+    (tmp_path / "folder").mkdir()
+    for number, page in enumerate(numbered(5)):
+        page.save(tmp_path / "folder" / f"{number}.png")
+    for name in ("scan.pdf", "scan.tif", "folder"):
+        assert greys(f"{tmp_path / name}#2-4") == [20, 30, 40]
+        assert greys(tmp_path / f"{name}#1,5") == [10, 50]
+        assert greys(tmp_path / name, pages="3") == [30]
+        with pytest.raises(InputError, match=rf"page 9 does not exist: .*{name} has 5 pages"):
+            find_page_sources(tmp_path / f"{name}#2-9")
+        with pytest.raises(InputError, match=rf"page 6 does not exist: .*{name} has 5 pages"):
+            find_page_sources(tmp_path / name, pages="6")
+
+
+def test_a_range_over_several_files_counts_all_their_pages(tmp_path: Path) -> None:
+    pages = numbered(3)
+    pages[0].save(tmp_path / "scan.tif", save_all=True, append_images=pages[1:])
+    Image.new("L", (72, 72), 90).save(tmp_path / "last.png")
+    both = [tmp_path / "scan.tif#2-3", tmp_path / "last.png"]
+    assert greys(both) == [20, 30, 90]
+    assert greys(both, pages="2-3") == [30, 90]
+    with pytest.raises(InputError, match="page 4 does not exist: the score has 3 pages"):
+        find_page_sources(both, pages="4")
+
+
+def test_images_in_memory_are_pages(tmp_path: Path) -> None:
+    array = np.asarray(ramp())
+    exif = Image.Exif()
+    exif[0x0112] = 6
+    ramp().save(tmp_path / "photo.jpg", exif=exif)
+    with Image.open(tmp_path / "photo.jpg") as photo:
+        sources = find_page_sources([ramp(), array, array / 255, photo, tmp_path / "photo.jpg"])
+    assert [source.read().shape for source in sources] == [(40, 60)] * 3 + [(60, 40)] * 2
+    for source in sources[:3]:
+        assert np.array_equal(source.read(), array)
+    assert isinstance(sources[1], GivenPage)
+    assert [source.name for source in sources[1:4]] == ["image 2", "image 3", str(tmp_path / "photo.jpg")]
+    assert find_page_sources(np.stack([array] * 3, axis=2))[0].read().shape == (40, 60)
+
+
+def test_an_image_opened_from_a_tiff_has_all_its_pages(tmp_path: Path) -> None:
+    pages = numbered(3)
+    pages[0].save(tmp_path / "scan.tif", save_all=True, append_images=pages[1:])
+    with Image.open(tmp_path / "scan.tif") as scan:
+        scan.seek(1)
+        assert greys(scan) == [10, 20, 30]
+
+
+def test_a_huge_image_in_memory_is_refused() -> None:
+    with pytest.raises(
+        InputError, match="image 1: a page of 9000 x 9000 pixels, expected at most 80 million"
+    ):
+        find_page_sources(np.broadcast_to(np.uint8(255), (9000, 9000)))
+
+
+@pytest.mark.parametrize("given", [None, 5, b"page.png", {"page": 1}, object(), [None], [3.5], ["", "a.png"]])
+def test_what_is_not_an_image_is_one_line(given: object) -> None:
+    with pytest.raises(InputError, match=r"score image 1: |an empty name") as error:
+        find_page_sources(given)  # type: ignore[arg-type]
+    assert "\n" not in str(error.value)
+
+
+def test_further_pictures_of_a_photograph_and_of_an_animation_are_not_pages(tmp_path: Path) -> None:
+    pages = [page.convert("RGB") for page in numbered(2)]
+    pages[0].save(tmp_path / "camera.jpg", "MPO", save_all=True, append_images=pages[1:])
+    frames = numbered(3)
+    frames[0].save(tmp_path / "moving.gif", save_all=True, append_images=frames[1:])
+    assert greys(tmp_path / "camera.jpg") == [10]
+    assert len(find_page_sources(tmp_path / "moving.gif")) == 1
+
+
+def test_thumbnails_in_a_tiff_are_not_pages(tmp_path: Path) -> None:
+    page, thumbnail = Image.new("L", (72, 72), 10), Image.new("L", (72, 72), 20)
+    thumbnail.encoderinfo = {"tiffinfo": {254: 1}}  # a reduced image of the page before it
+    page.save(tmp_path / "scan.tif", save_all=True, append_images=[thumbnail])
+    with Image.open(tmp_path / "scan.tif") as image:
+        image.seek(1)
+        assert image.tag_v2[254] == 1  # type: ignore[attr-defined]
+    assert greys(tmp_path / "scan.tif") == [10]
+
+
+def drawn_pdf(content: str, media_box: str, extra: str = "") -> bytes:
+    """A PDF of one page that draws, as notation programs write it."""
+    return pdf_of(
+        CATALOGUE,
+        "<</Type/Pages/Kids[3 0 R]/Count 1>>",
+        f"<</Type/Page/Parent 2 0 R/MediaBox[{media_box}]{extra}/Contents 4 0 R/Resources<<>>>>",
+        f"<</Length {len(content)}>>stream\n{content}\nendstream",
+    )
+
+
+def test_a_pdf_of_lines_is_drawn(tmp_path: Path) -> None:
+    path = save(tmp_path, "drawn.pdf", drawn_pdf("0 g 20 60 80 10 re f", "0 0 200 100"))
+    (source,) = find_page_sources(path, dpi=72)
+    page = source.read()
+    assert page.shape == (100, 200)
+    assert (page[32:38, 22:98] == 0).all()  # y counts from the bottom in a PDF
+    assert (page[:28] == 255).all()
+    assert (page[:, 102:] == 255).all()
+
+
+@pytest.mark.parametrize(
+    ("rotate", "shape", "ink"),
+    [(90, (200, 100), (slice(22, 98), slice(62, 68))), (180, (100, 200), (slice(62, 68), slice(102, 178)))],
+)
+def test_a_pdf_page_is_turned_as_it_says(
+    tmp_path: Path, rotate: int, shape: tuple[int, int], ink: tuple[slice, slice]
+) -> None:
+    content = drawn_pdf("0 g 20 60 80 10 re f", "0 0 200 100", f"/Rotate {rotate}")
+    (source,) = find_page_sources(save(tmp_path, "turned.pdf", content), dpi=72)
+    page = source.read()
+    assert page.shape == shape
+    assert (page[ink] == 0).all()
+    assert np.asarray(source.original()).shape == (*shape, 3)
+
+
+def test_a_pdf_page_is_cropped_as_it_says(tmp_path: Path) -> None:
+    content = drawn_pdf("0 g 20 60 80 10 re f", "0 0 200 100", "/CropBox[10 50 110 80]")
+    (source,) = find_page_sources(save(tmp_path, "cropped.pdf", content), dpi=72)
+    assert source.read().shape == (30, 100)
