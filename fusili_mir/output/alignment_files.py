@@ -105,7 +105,7 @@ def _save_pages(alignment: Alignment, folder: Path) -> None:
         image = original_image(alignment.pages, page)
         dpi = page_origin(alignment.pages, page).dpi
         kept = image if image.mode in _PNG_MODES else rgb_image(image)
-        kept.save(folder / f"page-{page + 1:03d}.png", **({} if dpi is None else {"dpi": (dpi, dpi)}))
+        kept.save(folder / f"page-{page + 1:03d}.png", dpi=(dpi, dpi) if dpi else kept.info.get("dpi"))
 
 
 def _to(name: str, save: Callable[[Alignment, Path], None]) -> Callable[[Alignment, Path], None]:

@@ -7,7 +7,6 @@ to the first time that it is played (`when`).
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 from urllib.parse import quote
 
 import numpy as np
@@ -67,14 +66,29 @@ def mei_with_recording(alignment: Alignment) -> etree._Element:
     return root
 
 
-def _score_as_mei(alignment: Alignment) -> Any:
+def _score_as_mei(alignment: Alignment) -> etree._Element:
     score_file = alignment.pages.score_file
     if score_file is None:
         raise OutputError(f"{alignment.pages.filename}: its notation is not known, so it cannot become MEI")
-    data = score_file.to_bytes()
-    if score_file.kind != "mei":
-        data = convert_to_mei(score_file.filename, data.decode(), "xml").encode()
-    return etree.fromstring(data, etree.XMLParser(resolve_entities=False, no_network=True, huge_tree=True))
+    parser = etree.XMLParser(resolve_entities=False, no_network=True, huge_tree=True)
+    if score_file.kind == "mei":
+        return etree.fromstring(score_file.to_bytes(), parser)
+    converted = convert_to_mei(score_file.filename, score_file.to_bytes().decode(), "xml")
+    root = etree.fromstring(converted.encode(), parser)
+    _complete_title(root, Path(score_file.filename).stem)
+    return root
+
+
+def _complete_title(root: etree._Element, name: str) -> None:
+    """Give a title to a score that has none: the schema does not accept what Verovio writes in that case."""
+    statement = next(root.iter(f"{_MEI}titleStmt"), None)
+    for empty in (
+        [] if statement is None else [child for child in statement if not len(child) and not child.text]
+    ):
+        if empty.tag == f"{_MEI}title":
+            empty.text = name
+        elif empty.tag == f"{_MEI}respStmt" and statement is not None:
+            statement.remove(empty)
 
 
 def _recording(root: etree._Element, alignment: Alignment) -> etree._Element:
