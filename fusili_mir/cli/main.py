@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import sys
-from copy import copy
 from importlib import import_module
 from typing import Any
 
@@ -12,7 +11,7 @@ import click
 
 from fusili_mir import __version__
 from fusili_mir.cli.examples import epilog
-from fusili_mir.cli.verbosity import verbosity_options
+from fusili_mir.cli.verbosity import with_verbosity
 from fusili_mir.errors import FusiliError
 
 __all__ = ["main"]
@@ -51,8 +50,7 @@ class _LazyGroup(click.Group):
 @functools.cache
 def _completed(command: click.Command, name: str) -> click.Command:
     """Return a command with what all commands have: `--quiet`, `--verbose`, and examples in its help."""
-    completed = copy(command)
-    completed.params = [*command.params, *verbosity_options()]
+    completed = with_verbosity(command)
     completed.epilog = epilog(name)
     return completed
 

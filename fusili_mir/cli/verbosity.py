@@ -6,14 +6,17 @@ that were asked for, remain. Verbose says on standard error what is done, and ho
 
 from __future__ import annotations
 
+import functools
 import logging
 import platform
 import sys
 import time
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
+from copy import copy
 from importlib import metadata
+from typing import Any
 
 import click
 
@@ -21,30 +24,46 @@ from fusili_mir import __version__
 from fusili_mir.errors import FusiliWarning
 from fusili_mir.progress import progress_hidden
 
-__all__ = ["plain_warnings", "say_summary", "verbosity_options"]
+__all__ = ["plain_warnings", "say_summary", "with_verbosity"]
 
 _QUIET, _VERBOSE = "fusili_mir.quiet", "fusili_mir.verbose"
 _PACKAGES = ("numpy", "partitura", "verovio", "soundfile", "av", "onnxruntime", "onnxruntime-gpu", "torch")
 
 
-def verbosity_options() -> list[click.Option]:
-    """Return the two options, for the parameters of a command."""
-    return [
+def with_verbosity(command: click.Command) -> click.Command:
+    """Return a command with the two options."""
+    options = [
         click.Option(
             ["-q", "--quiet"],
             is_flag=True,
             expose_value=False,
-            callback=_be_quiet,
+            callback=functools.partial(_choose, name=_QUIET),
             help="Print no summary, warnings or progress.",
         ),
         click.Option(
             ["-v", "--verbose"],
             is_flag=True,
             expose_value=False,
-            callback=_be_verbose,
+            callback=functools.partial(_choose, name=_VERBOSE),
             help="Print what is done, how long it takes, and versions.",
         ),
     ]
+    callback = command.callback
+    assert callback is not None  # noqa: S101
+
+    @functools.wraps(callback)
+    def run(*arguments: Any, **options: Any) -> Any:
+        chosen = click.get_current_context().meta
+        with (
+            progress_hidden() if chosen.get(_QUIET) else nullcontext(),
+            _logged_to_terminal() if chosen.get(_VERBOSE) else nullcontext(),
+        ):
+            return callback(*arguments, **options)
+
+    completed = copy(command)
+    completed.params = [*command.params, *options]
+    completed.callback = run
+    return completed
 
 
 def say_summary(text: str) -> None:
@@ -73,20 +92,8 @@ def _is_quiet() -> bool:
     return context is not None and bool(context.meta.get(_QUIET))
 
 
-def _be_quiet(context: click.Context, _: click.Parameter, value: bool) -> None:
-    if value:
-        _choose(context, _QUIET)
-        context.with_resource(progress_hidden())
-
-
-def _be_verbose(context: click.Context, _: click.Parameter, value: bool) -> None:
-    if value:
-        _choose(context, _VERBOSE)
-        context.with_resource(_logged_to_terminal())
-
-
-def _choose(context: click.Context, name: str) -> None:
-    context.meta[name] = True
+def _choose(context: click.Context, _: click.Parameter, value: bool, name: str) -> None:
+    context.meta[name] = value
     if context.meta.get(_QUIET) and context.meta.get(_VERBOSE):
         raise click.UsageError("--quiet and --verbose exclude each other", context)
 

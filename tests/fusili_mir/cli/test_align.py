@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import csv
+import io
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -7,9 +10,11 @@ import numpy as np
 import pytest
 import soundfile
 from example_bundles import write_pitch_bundle
+from example_media import write_media
 from example_performances import PITCHES, perform, record, tune
 from PIL import Image
 
+from fusili_mir import __version__
 from fusili_mir.alignment.played import play_pages
 from fusili_mir.cli.main import main
 from fusili_mir.pages.pages import render_pages
@@ -25,6 +30,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "tune.musicxml").write_text(tune(PITCHES * 2))
     pages = render_pages(folder / "tune.musicxml")
     Image.fromarray(pages.images[0]).save(folder / "page.png")
+    Image.fromarray(np.full_like(pages.images[0], 255)).save(folder / "blank.png")
+    book = [np.full_like(pages.images[0], 255), pages.images[0]] * 2
+    first, *others = (Image.fromarray(page) for page in book)
+    first.save(folder / "book.pdf", save_all=True, append_images=others, resolution=72, quality=95)
     performed = perform(play_pages(pages))
     soundfile.write(folder / "tune.wav", record(performed).samples, 16_000)
     performed["pitch"] = np.random.default_rng(0).permutation(performed["pitch"])
@@ -80,6 +89,134 @@ def test_a_recording_of_another_piece_is_marked_and_warned_of_in_one_line(run: R
     assert '"is_reliable":false' in (tmp_path / "out" / "alignment.json").read_text()
 
 
+def read_table(file: Path) -> list[dict[str, str]]:
+    with file.open(encoding="utf-8", newline="") as stream:
+        return list(csv.DictReader(stream))
+
+
+def test_several_images_are_aligned_in_the_given_order(run: Run, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    code, said, _ = run("align", "page.png", "blank.png", "tune.wav", "-o", out, "--format", "frames")
+    assert (code, said[-5:]) == (0, "/out\n")
+    assert {row["page"] for row in read_table(out / "frames.csv")} == {"0"}
+    code, _, _ = run("align", "blank.png", "page.png", "tune.wav", "-o", out, "--force", "--format", "frames")
+    assert code == 0
+    assert {row["page"] for row in read_table(out / "frames.csv")} == {"1"}
+
+
+@pytest.mark.parametrize(
+    "score",
+    [("book.pdf", "--pages", "2"), ("book.pdf#2",), ("book.pdf", "--pages", "2,4"), ("book.pdf#2-3",)],
+)
+def test_a_range_of_a_pdf_is_aligned(run: Run, tmp_path: Path, score: tuple[str, ...]) -> None:
+    name, *options = score
+    code, _, _ = run(
+        "align", name, "tune.wav", "-o", tmp_path / "o", "--format", "frames", "--dpi", 72, *options
+    )
+    assert code == 0
+    assert {row["page"] for row in read_table(tmp_path / "o" / "frames.csv")} == {"0"}
+
+
+def test_an_excerpt_has_the_seconds_of_the_whole_recording(run: Run, tmp_path: Path) -> None:
+    whole, part = tmp_path / "whole", tmp_path / "part"
+    formats = ("--format", "notes", "--format", "frames", "--format", "json")
+    assert run("align", "tune.musicxml", "tune.wav", "-o", whole, *formats)[0] == 0
+    arguments = ("align", "tune.musicxml", "tune.wav", "--start", "0:05", "--end", "10.5", "-o", part)
+    assert run(*arguments, *formats)[0] == 0
+    expected = {row["id"]: float(row["onset_sec"]) for row in read_table(whole / "notes.csv")}
+    found = {row["id"]: float(row["onset_sec"]) for row in read_table(part / "notes.csv") if row["onset_sec"]}
+    assert set(found) == {note for note, second in expected.items() if 4.9 < second < 10.5}
+    assert max(abs(found[note] - expected[note]) for note in found) < 0.02
+    seconds = [float(row["onset_sec"]) for row in read_table(part / "frames.csv")]
+    assert (seconds[0], round(seconds[-1], 2)) == (5.0, 10.48)
+
+
+def test_point_answers_within_an_excerpt(run: Run) -> None:
+    stretch = ("--start", "5", "--end", "10")
+    whole = run("point", "tune.musicxml", "tune.wav", "--time", "0:07.2", "--top", "1")[1]
+    assert run("point", "tune.musicxml", "tune.wav", "--time", "7.2", "--top", "1", *stretch)[1] == whole
+    _, x, y, *_ = whole.splitlines()[1].split()
+    out = run("point", "tune.musicxml", "tune.wav", "--at", f"1:{x},{y}", "--top", "1", *stretch)[1]
+    assert float(out.splitlines()[1].split()[0]) == pytest.approx(7.2, abs=0.05)
+    code, _, err = run("point", "tune.musicxml", "tune.wav", "--time", "3", *stretch)
+    assert code == 1
+    assert "3 s is outside the recording (5 to 10.00 s)" in err
+
+
+def test_a_recording_comes_from_standard_input(
+    run: Run, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with (folder / "tune.wav").open("rb") as file:
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(file))
+        code, out, _ = run("align", "tune.musicxml", "-", "-o", tmp_path / "out", "--format", "notes")
+    assert code == 0
+    assert out.startswith("32 of 32 notes, ")
+
+
+def test_a_video_is_aligned_by_its_sound(run: Run, folder: Path, tmp_path: Path) -> None:
+    samples, rate_hz = soundfile.read(folder / "tune.wav", dtype="float32")
+    write_media(tmp_path / "concert.mp4", samples, rate_hz, video=True)
+    code, out, _ = run(
+        "align", "tune.musicxml", tmp_path / "concert.mp4", "-o", tmp_path / "out", "--format", "notes"
+    )
+    assert code == 0
+    assert out.startswith("32 of 32 notes, ")
+
+
+def test_quiet_prints_nothing_but_errors(run: Run, tmp_path: Path) -> None:
+    assert run("align", "tune.musicxml", "other.flac", "-o", tmp_path / "out", "-q") == (0, "", "")
+    code, out, err = run("align", "tune.musicxml", "none.wav", "-o", tmp_path / "other", "--quiet")
+    assert (code, out) == (1, "")
+    assert err == "fusili-mir: none.wav: not found; expected a sound file\n"
+    code, out, err = run("point", "tune.musicxml", "tune.wav", "--time", "1", "-q")
+    assert (code, err) == (0, "")
+    assert out.startswith("page ")  # what was asked for
+
+
+def test_verbose_says_what_is_done_and_how_long_it_takes(run: Run, tmp_path: Path) -> None:
+    code, out, err = run("align", "tune.musicxml", "tune.wav", "-o", tmp_path / "out", "-v")
+    assert code == 0
+    assert out.startswith("32 of 32 notes, ")
+    lines = err.splitlines()
+    assert lines[0].startswith(f"fusili-mir: fusili-mir {__version__}, Python ")
+    assert any(line.startswith("fusili-mir: model: bundle, ") for line in lines)
+    assert any(line.startswith("fusili-mir: recording: tune.wav, 16000 Hz") for line in lines)
+    for stage in (
+        "listening",
+        "engraving",
+        "encoding the recording",
+        "reading the score",
+        "decoding",
+        "writing",
+    ):
+        assert any(re.fullmatch(rf"fusili-mir: {stage}: \d+\.\d s", line) for line in lines), stage
+    assert lines[-1].startswith("fusili-mir: all together: ")
+    assert (
+        run("align", "tune.musicxml", "tune.wav", "-o", tmp_path / "silent")[2] == ""
+    )  # and only when asked
+
+
+def test_everything_fast_is_checked_before_anything_slow(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def too_late(*_: object, **__: object) -> None:
+        pytest.fail("something slow was done before a mistake was found")
+
+    monkeypatch.setattr("fusili_mir.pages.pages.render_pages", too_late)
+    monkeypatch.setattr("fusili_mir.pages.pages.load_pages", too_late)
+    monkeypatch.setattr("fusili_mir.model.encoder.Encoder.encode_pages", too_late)
+    for score in ("tune.musicxml", "page.png"):
+        for bad in (write_bad(tmp_path, "text"), write_bad(tmp_path, "silent"), "none.wav"):
+            assert run("align", score, bad, "-o", tmp_path / "out")[0] == 1
+        assert run("align", score, "tune.wav", "-o", tmp_path / "out", "--format", "pdf")[0] == 1
+        assert run("align", score, "tune.wav", "-o", tmp_path / "out", "--device", "abacus")[0] == 1
+        assert run("align", score, "tune.wav", "-o", tmp_path / "out", "--start", "2:00")[0] == 1
+        assert run("align", score, "tune.wav", "-o", tmp_path)[0] == 1
+    monkeypatch.setattr("fusili_mir.audio.opening.AudioFile", too_late)
+    assert run("align", "none.png", "tune.wav", "-o", tmp_path / "out")[0] == 1
+    assert run("align", "book.pdf", "tune.wav", "-o", tmp_path / "out", "--pages", "7")[0] == 1
+
+
 def write_bad(folder: Path, name: str) -> Path:
     file = folder / f"{name}.wav"
     samples = {
@@ -116,6 +253,20 @@ def test_a_recording_that_cannot_be_used_is_one_line_and_no_folder(
         (("page.png", "tune.wav", "--unfold", "maximal"), "repeat signs are not read from images"),
         (("tune.musicxml", "tune.wav", "--jumps"), "jumps are for page images"),
         (("tune.musicxml", "tune.wav", "--format", "pdf"), "format 'pdf', expected some of"),
+        (("tune.musicxml", "page.png", "tune.wav"), "a symbolic score, given with 1 more; expected it alone"),
+        (
+            ("tune.musicxml", "tune.wav", "--pages", "2"),
+            "a symbolic score, which has no pages to choose from",
+        ),
+        (("tune.musicxml#2", "tune.wav"), "a symbolic score, which has no pages to choose from"),
+        (("book.pdf", "tune.wav", "--pages", "3-9"), "page 9 does not exist: book.pdf has 4 pages"),
+        (("book.pdf#5", "tune.wav"), "page 5 does not exist: book.pdf has 4 pages"),
+        (("book.pdf", "tune.wav", "--pages", "two"), "pages 'two', expected pages and spans such as"),
+        (
+            ("page.png", "tune.wav", "--start", "99"),
+            "s long, expected it to last longer than the start of 99 s",
+        ),
+        (("page.png", "tune.wav", "--start", "9", "--end", "8"), "expected the end after the start"),
     ],
 )
 def test_a_request_that_cannot_be_met_is_one_line_and_leaves_no_folder(
