@@ -136,11 +136,11 @@ def _draw_path(
 
 def _draw_seconds(paint: ImageDraw.ImageDraw, alignment: Alignment, x_of: _Axis, top_px: int) -> None:
     grid = alignment.grid
-    step_sec = next(
-        (step for step in (1, 2, 5, 10, 20, 30, 60, 120, 300, 600) if grid.end_sec / step <= 12), 1800
-    )
+    first_sec = max(grid.start_sec, grid.audio_start_sec)
+    steps_sec = (1, 2, 5, 10, 20, 30, 60, 120, 300, 600)
+    step_sec = next((step for step in steps_sec if (grid.end_sec - first_sec) / step <= 12), 1800)
     font = ImageFont.load_default(size=12)
-    for second in range(0, int(grid.end_sec) + 1, step_sec):
+    for second in range(int(-(-first_sec // step_sec)) * step_sec, int(grid.end_sec) + 1, step_sec):
         x = x_of((second - grid.start_sec) / grid.frame_sec)
         paint.line([(x, top_px), (x, top_px + 4)], fill="black")
         paint.text((x, top_px + 6), f"{second} s", fill="black", font=font, anchor="mt")
