@@ -72,7 +72,7 @@ def draw_times(alignment: Alignment, page: int) -> Image.Image:
     drawn: list[_Mark] = []
     for system in systems:
         marks = list(_measure_marks(alignment, system) if has_measures else _second_marks(alignment, system))
-        _draw_marks(paint, alignment, system, marks)
+        _draw_marks(paint, image.width, alignment, system, marks)
         drawn += marks
     space_px = float(np.median(systems["space_px"])) if len(systems) else 10.0
     return add_legend(
@@ -116,8 +116,9 @@ def _second_marks(alignment: Alignment, system: np.void) -> Iterator[_Mark]:
 
 
 def _draw_marks(
-    paint: ImageDraw.ImageDraw, alignment: Alignment, system: np.void, marks: list[_Mark]
+    paint: ImageDraw.ImageDraw, width: int, alignment: Alignment, system: np.void, marks: list[_Mark]
 ) -> None:
+    """Draw lines through a system of a page of this width, with as many labels as there is room for."""
     space_px, page = float(system["space_px"]), int(system["page"])
     font = ImageFont.load_default(size=_font_px(space_px))
     width_px = max(1, round(space_px / 5))
@@ -132,7 +133,7 @@ def _draw_marks(
         paint.line(line, fill=(*mark.colour, 200), width=width_px)
         for label in mark.labels:
             length_px = font.getlength(label)
-            left = min(float(x0) - width_px / 2, paint.im.size[0] - length_px)
+            left = min(float(x0) - width_px / 2, width - length_px)
             right = left + length_px
             if all(right + space_px / 2 <= start or end + space_px / 2 <= left for start, end in taken):
                 taken.append((left, right))
