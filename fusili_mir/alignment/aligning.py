@@ -50,7 +50,7 @@ from fusili_mir.model.embedding_cache import encode_pages_cached
 from fusili_mir.model.encoded import EncodedAudio, EncodedScore
 from fusili_mir.model.encoder import Encoder
 from fusili_mir.pages.engraving import EngravingOptions
-from fusili_mir.pages.pages import Pages, open_pages, render_pages
+from fusili_mir.pages.pages import Pages, check_score, open_pages
 from fusili_mir.progress import stage
 
 __all__ = [
@@ -210,12 +210,13 @@ def align_score(
         played adds ``-1``, ``-2``, ...
     """
     encoder, recording = as_encoder(model), open_recording(audio, start_sec, end_sec)
-    pages = score if isinstance(score, Pages) else render_pages(score, engraving)
-    if pages.score is None:
+    if not check_score(score):
+        name = score.filename if isinstance(score, Pages) else score
         raise InputError(
-            f"{pages.filename}: only images are known, so there are no notes to align; use align_pages, or give "
-            "a symbolic score"
+            f"{name}: only images are known, so there are no notes to align; use align_pages, or give a symbolic "
+            "score"
         )
+    pages = open_pages(score, engraving)
     alignment = align_recording(pages, recording, encoder, unfold)
     assert alignment.played is not None  # noqa: S101
     return alignment.performance, alignment.note_alignment, alignment.played.score
