@@ -115,5 +115,5 @@ VOLTAS = score(
         ),
     ]
 )
-"""A pick-up G4 (n1); then, repeated: grace D5 (n2), C5 (n3) tied into the first ending C5 (n4) E5 (n5); the
-second ending F5 (n6)."""
+"""A pick-up G4 (p0n0); then, repeated: grace D5 (p0n1), C5 (p0n2) tied into the first ending C5 (p0n3) E5 (p0n4);
+the second ending F5 (p0n5). In a `ScoreFile` they are n1 to n6."""

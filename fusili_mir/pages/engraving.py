@@ -174,7 +174,7 @@ def engrave(score_file: ScoreFile, options: EngravingOptions | None = None) -> E
     layout = SvgLayout(score_file, px_per_unit, space_px=options.px_per_mm * options.staff_height_mm / 4)
     svgs = []
     input_from = "xml" if score_file.kind == "musicxml" else "mei"
-    data = score_file.to_bytes().decode()
+    data = score_file.to_engrave().decode()
     for svg in render_svgs(score_file.filename, data, input_from, options.to_verovio()):
         root = etree.fromstring(svg.encode(), etree.XMLParser(huge_tree=True))
         layout.add_page(root)

@@ -6,23 +6,20 @@ PDFs and finds systems on them. Both return the same type, so later stages need 
 
 from __future__ import annotations
 
-import io
 import os
-import tempfile
 from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, overload
 
 import numpy as np
 import partitura as pt
-import verovio
 
 from fusili_mir.arrays import GreyImage, Table
 from fusili_mir.boxes import MEASURE_DTYPE, NOTE_DTYPE, STAFF_DTYPE, SYSTEM_DTYPE
 from fusili_mir.errors import InputError
 from fusili_mir.pages.engraving import EngravingOptions, engrave
+from fusili_mir.pages.engraving_check import warn_of_disagreement
 from fusili_mir.pages.page_ranges import split_page_range
 from fusili_mir.pages.page_sources import (
     DeskewedPage,
@@ -35,8 +32,8 @@ from fusili_mir.pages.raster import Rasteriser
 from fusili_mir.pages.skew import Skew, deskew_page, estimate_skew
 from fusili_mir.pages.systems import find_systems
 from fusili_mir.progress import progress_bar, stage
-from fusili_mir.scores.repeat_signs import share_repeat_signs
-from fusili_mir.scores.score_file import ScoreFile, is_score_file, read_score_file
+from fusili_mir.scores.loading import ScoreSource, is_symbolic, load_score
+from fusili_mir.scores.score_file import ScoreFile
 from fusili_mir.scores.transpositions import read_transpositions
 from fusili_mir.scores.unfolding import Unfold, unfold_score
 
@@ -97,13 +94,14 @@ class Pages:
         Boxes for symbolic scores, empty for images. Notes are in page order; a head that sounds several times
         has one row per time.
     score : partitura.score.Score, optional
-        The symbolic score, unfolded as requested; its note ids are the `id` of the notes.
+        The symbolic score, unfolded as requested; its note ids are the `id` of the notes. Join with
+        ``score.note_array(unique_id_per_part=False)`` if it has several parts.
     skews : tuple of Skew
         Skew that was removed from each page of a scan; maps places to and from the original page.
     transpositions : dict from str to int
         Semitones from written to sounding pitch, of the heads (`notated_id`) that do not sound as written.
     score_file : ScoreFile, optional
-        The symbolic score as it was engraved, for writers that go on from its notation.
+        The symbolic score as it was engraved, with the ids of `score`, for writers that go on from its notation.
     """
 
     filename: str
@@ -125,12 +123,14 @@ class Pages:
             (len(self.measures), "measure", "measures"),
             (len(self.notes), "note head", "note heads"),
         ]
-        found = ", ".join(f"{number} {one if number == 1 else many}" for number, one, many in counts if number)
+        found = ", ".join(
+            f"{number} {one if number == 1 else many}" for number, one, many in counts if number
+        )
         return f"Pages({self.filename!r}: {found})"
 
 
 def render_pages(
-    filename: str | Path | ScoreFile,
+    score: ScoreSource,
     options: EngravingOptions | None = None,
     unfold: Unfold = "none",
     rasteriser: Rasteriser = "auto",
@@ -139,8 +139,10 @@ def render_pages(
 
     Parameters
     ----------
-    filename : str, Path or ScoreFile
-        The score: MusicXML, MXL or MEI.
+    score : str, Path, partitura.score.Score, Part, PartGroup, a list of parts, or ScoreFile
+        A file: MusicXML, MXL, MEI, Humdrum kern, ABC, MIDI, a match file, or, if MuseScore is installed, what it
+        reads. Or a score of partitura's, which is left unchanged. Note ids are those of `partitura.load_score`;
+        see `fusili_mir.scores.note_ids`. A `ScoreFile` keeps the ids of its tree.
     options : EngravingOptions, optional
         Paper, staff size, font, breaks and resolution.
     unfold : "none", "maximal" or "minimal"
@@ -152,12 +154,20 @@ def render_pages(
     -------
     Pages
         The pages, with notes and measures.
+
+    Warns
+    -----
+    ScoreWarning
+        If something of the score is left out or named anew, if a note has no head, or if heads are far from their
+        staff or out of order.
     """
-    score_file = filename if isinstance(filename, ScoreFile) else read_score_file(filename)
+    loaded = load_score(score)
     options = options or EngravingOptions()
-    engraving = engrave(score_file, options)
-    unfolded = unfold_score(_load_with_partitura(score_file), unfold)
-    row_of_head = {head: row for row, head in enumerate(engraving.notes["notated_id"].tolist())}
+    engraving = engrave(loaded.score_file, options)
+    heads = [loaded.note_ids.get(head, "") for head in engraving.notes["notated_id"].tolist()]
+    engraving.notes["notated_id"] = heads
+    unfolded = unfold_score(loaded.score, unfold)
+    row_of_head = {head: row for row, head in enumerate(heads) if head}
     played = [
         (note.id, row_of_head[head])
         for note in unfolded.notes
@@ -166,22 +176,27 @@ def render_pages(
     ]
     if not played:
         raise InputError(
-            f"{score_file.filename}: partitura found none of the engraved notes; "
+            f"{loaded.filename}: partitura found none of the engraved notes; "
             "is a part missing from the part list?"
         )
+    warn_of_disagreement(loaded, engraving)
     played.sort(key=lambda id_and_row: id_and_row[1])
     notes = engraving.notes[[row for _, row in played]]
     notes["id"] = [note_id for note_id, _ in played]
     return Pages(
-        filename=score_file.filename,
+        filename=loaded.filename,
         images=PageImages([EngravedPage(svg, rasteriser, options.resolution_dpi) for svg in engraving.svgs]),
         systems=engraving.systems,
         staves=engraving.staves,
         measures=engraving.measures,
         notes=notes,
         score=unfolded.score,
-        transpositions=read_transpositions(score_file),
-        score_file=score_file,
+        transpositions={
+            loaded.note_ids[head]: semitones
+            for head, semitones in read_transpositions(loaded.score_file).items()
+            if head in loaded.note_ids
+        },
+        score_file=loaded.named_file(),
     )
 
 
@@ -294,7 +309,7 @@ def check_score(score: Any, dpi: float = 200.0, pages: str | None = None) -> boo
 
 def _find_symbolic(score: Any, pages: str | None) -> Any:
     """Return the symbolic score that was given; None if images were given."""
-    several = list(score) if isinstance(score, list | tuple) else [score]
+    several = list(score) if isinstance(score, list | tuple) and not is_symbolic(score) else [score]
     symbolic = [each for each in several if _is_symbolic(each)]
     if not symbolic:
         return None
@@ -317,30 +332,8 @@ def _is_path(score: Any) -> bool:
 def _is_symbolic(score: Any) -> bool:
     """Return whether a score is to be engraved: it is not a file of images, a folder or an image."""
     if _is_path(score):
-        return is_score_file(split_page_range(score)[0])
-    return isinstance(score, ScoreFile | pt.score.Score | pt.score.Part | pt.score.PartGroup)
-
-
-def _load_with_partitura(score_file: ScoreFile) -> pt.score.Score:
-    """Read score time from the same copy of the file that Verovio engraves, and check that it is usable."""
-    try:
-        if score_file.kind == "musicxml":
-            score = pt.load_musicxml(io.BytesIO(score_file.to_bytes()), quiet=True)
-        else:
-            verovio.enableLog(verovio.LOG_OFF)  # partitura reads MEI with Verovio, which logs to the terminal
-            with tempfile.TemporaryDirectory() as folder:
-                copy = Path(folder) / "score.mei"
-                copy.write_bytes(score_file.to_bytes())
-                score = pt.load_mei(copy, quiet=True)
-        share_repeat_signs(score)
-        for part in score.parts:
-            part.note_array()
-    except Exception as error:  # a malformed score makes partitura raise errors of any kind
-        raise InputError(
-            f"{score_file.filename}: partitura cannot read it ({type(error).__name__}: {error}); "
-            "is it a complete score?"
-        ) from error
-    return score
+        return is_symbolic(split_page_range(score)[0])
+    return is_symbolic(score)
 
 
 def _count(number: int, noun: str) -> str:

@@ -9,9 +9,10 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Callable
-from typing import Any
 
 import partitura as pt
+
+from fusili_mir.scores.part_copies import copy_elements
 
 __all__ = ["merge_score"]
 
@@ -55,37 +56,19 @@ def merge_score(score: pt.score.Score) -> pt.score.Score:
     merged.set_quarter_duration(0, divisions)
     n_staves = n_voices = 0
     for number, part in enumerate(score.parts):
-        copies: dict[Any, Any] = {}
-        rescale = _rescaling(part, divisions)
         staves, voices = [0], [0]
-        for element in part.iter_all():
-            if element.start is None or (number and isinstance(element, _SHARED)):
-                continue
-            copied = copy.copy(element)
-            copies[element] = copied
-            if getattr(element, "staff", None) is not None:
-                staves.append(element.staff)
-                copied.staff = element.staff + n_staves
-            if getattr(element, "voice", None) is not None:
-                voices.append(element.voice)
-                copied.voice = element.voice + n_voices
-            end = None if element.end is None else rescale(element.end.t)
-            merged.add(copied, rescale(element.start.t), end)
-        for copied in copies.values():
-            _point_to_copies(copied, copies)
+        for copied in copy_elements(part, merged, _rescaling(part, divisions), _SHARED if number else ()):
+            if getattr(copied, "staff", None) is not None:
+                staves.append(copied.staff)
+                copied.staff += n_staves
+            if getattr(copied, "voice", None) is not None:
+                voices.append(copied.voice)
+                copied.voice += n_voices
         n_staves += max(staves)
         n_voices += max(voices)
     result = copy.copy(score)
     result.parts = [merged]
     return result
-
-
-def _point_to_copies(copied: Any, copies: dict[Any, Any]) -> None:
-    """Point references to copies, and drop those that leave the part, such as a slur cut by unfolding."""
-    for name in getattr(copied, "_ref_attrs", ()):
-        old = getattr(copied, name)
-        new = [copies[one] for one in old if one in copies] if isinstance(old, list) else copies.get(old)
-        setattr(copied, name, new)
 
 
 def _rescaling(part: pt.score.Part, divisions: int) -> Callable[[int], int]:

@@ -1,27 +1,39 @@
-"""Reading untrusted symbolic score files, and giving every note an id.
+"""Reading untrusted symbolic score files, and giving every note an id that is valid in XML.
 
 MusicXML (plain, or compressed as MXL) and MEI are read into a tree. Notes keep the ids of the file if these are
-unique and safe; the others get new ones. The file itself is never changed: partitura and Verovio both read the
-copy that `ScoreFile.to_bytes` returns, and so agree on which note is which.
+unique and safe; the others get new ones. The file itself is never changed: partitura and Verovio both read copies
+of the tree, and so agree on which note is which. These ids are internal; `fusili_mir.scores.note_ids` says which
+ids the results have.
 """
 
 from __future__ import annotations
 
-import codecs
 import io
 import re
 import zipfile
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Literal
 
 from lxml import etree
 
 from fusili_mir.errors import InputError
+from fusili_mir.scores.mei_readings import take_first_readings
+from fusili_mir.scores.musicxml_repair import repaired_musicxml
+from fusili_mir.scores.printed_parts import left_out_parts
+from fusili_mir.scores.score_formats import SCORE_FORMATS, is_score_file
 
-__all__ = ["MAX_SCORE_BYTES", "ScoreFile", "is_safe_id", "is_score_file", "read_score_file"]
+__all__ = [
+    "MAX_SCORE_BYTES",
+    "ScoreFile",
+    "is_safe_id",
+    "is_score_file",
+    "parse_score",
+    "read_bytes",
+    "read_score_file",
+]
 
 MAX_SCORE_BYTES = 64 * 2**20
 """Size limit of a score, uncompressed. The longest operas in MusicXML stay below it."""
@@ -34,29 +46,16 @@ _ID_ERRORS = {
     "DTD_XMLID_VALUE",
 }  # duplicate or malformed xml:ids: they are replaced
 
-# Commas break .match files, '#' breaks Parangonada's CSV, which also truncates ids to 20 characters: 16 leave
-# room for the '-2' of a repeated note. XML restricts the first character.
 _SAFE_ID = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,15}")
 
 
 def is_safe_id(note_id: str) -> bool:
-    """Return whether an id survives XML, `.match` files and Parangonada's CSV unchanged.
+    """Return whether Verovio keeps an id unchanged, whatever the format of the score.
 
     >>> [is_safe_id(note_id) for note_id in ("n12", "12", "n1,2")]
     [True, False, False]
     """
     return _SAFE_ID.fullmatch(note_id) is not None
-
-
-def is_score_file(filename: str | Path) -> bool:
-    """Return whether a file looks like a symbolic score (XML or a zip archive) rather than an image."""
-    try:
-        with Path(filename).open("rb") as file:
-            start = file.read(64)
-    except OSError:
-        return False
-    text = start.removeprefix(codecs.BOM_UTF8).lstrip()
-    return text.startswith((b"<", b"PK", codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
 
 
 @dataclass(frozen=True)
@@ -71,15 +70,23 @@ class ScoreFile:
         Format of the tree.
     root : lxml element
         Root of the tree: ``score-partwise`` or ``mei``.
+    given_ids : mapping from str to str or None
+        Id of a note in the tree -> its id in the file, if the two differ; None if the file gives none.
     """
 
     filename: str
     kind: Literal["musicxml", "mei"]
     root: etree._Element
+    given_ids: Mapping[str, str | None] = field(default_factory=dict)
 
     def to_bytes(self) -> bytes:
         """Return the whole score as UTF-8 XML, without a document type declaration."""
         return etree.tostring(self.root, encoding="UTF-8", xml_declaration=True)
+
+    def to_engrave(self) -> bytes:
+        """Return the score as UTF-8 XML for Verovio: repaired, without percussion and tablature."""
+        root = repaired_musicxml(self.root) if self.kind == "musicxml" else self.root
+        return etree.tostring(root, encoding="UTF-8", xml_declaration=True)
 
     def notes(self) -> Iterator[etree._Element]:
         """Yield the note elements in the order of the file, without rests."""
@@ -90,8 +97,24 @@ class ScoreFile:
         """Name of the attribute that holds the id of an element."""
         return _id_attribute(self.kind)
 
+    def with_note_ids(self, ids: Mapping[str, str]) -> ScoreFile:
+        """Return the score with other ids on its notes: id in this tree -> id in the result.
+
+        The tree is the same one and is changed, so this score must not be used any more.
+        """
+        attribute = self.id_attribute
+        renamed = {}
+        for note in self.notes():
+            old = str(note.get(attribute))
+            if ids.get(old, old) != old:
+                note.set(attribute, ids[old])
+                renamed[f"#{old}"] = f"#{ids[old]}"
+        if renamed and self.kind == "mei":
+            _follow_renaming(self.root, renamed)
+        return ScoreFile(self.filename, self.kind, self.root)
+
     def measure_ids(self) -> list[str]:
-        """Return the ids of the measures of the score (in MusicXML, of its first part), in order."""
+        """Return the ids of the measures of the score (in MusicXML, of its first printed part), in order."""
         return [str(measure.get(self.id_attribute)) for measure in _measures(self.root, self.kind)]
 
     def measure_numbers(self) -> list[str]:
@@ -117,8 +140,25 @@ def read_score_file(filename: str | Path) -> ScoreFile:
     InputError
         If the file is missing, too large, not a score, or has no notes with a pitch.
     """
-    filename = Path(filename)
-    root = _parse(_read_xml(filename), filename)
+    data = read_bytes(filename)
+    return parse_score(_read_mxl(data, str(filename)) if data.startswith(b"PK") else data, str(filename))
+
+
+def parse_score(data: bytes, filename: str) -> ScoreFile:
+    """Read MusicXML or MEI from memory.
+
+    Parameters
+    ----------
+    data : bytes
+        The XML document.
+    filename : str
+        Name of the score, for messages.
+
+    Returns
+    -------
+    ScoreFile
+    """
+    root = _parse(data, filename)
     tag = str(root.tag)
     kind: Literal["musicxml", "mei"] = "mei" if tag in (f"{_MEI}mei", "mei") else "musicxml"
     if tag == "score-timewise":
@@ -128,33 +168,39 @@ def read_score_file(filename: str | Path) -> ScoreFile:
             f"{filename}: found XML with root <{tag[:40]}>, expected a score "
             "(<score-partwise> for MusicXML, <mei> in its namespace for MEI)"
         )
+    if kind == "mei":
+        take_first_readings(root)
     if not any(_has_pitch(note) for note in _notes(root, kind)):
         n_unpitched = sum(1 for _ in _notes(root, kind))
         raise InputError(
             f"{filename}: no note with a pitch was found ({n_unpitched} unpitched); "
             "expected a score with at least one"
         )
-    _assign_ids(root, kind)
+    if kind == "musicxml" and len(left_out_parts(root)) == len(root.findall("part")):
+        raise InputError(
+            f"{filename}: all parts are percussion or tablature; expected a part with notes on a staff"
+        )
+    given_ids = _assign_ids(root, kind)
     _drop_signs_as_fingerings(root)
     _drop_repeat_counts(root)
-    return ScoreFile(str(filename), kind, root)
+    return ScoreFile(filename, kind, root, given_ids)
 
 
-def _read_xml(filename: Path) -> bytes:
-    """Return the bytes of the XML document, unpacked if it is in an MXL archive."""
+def read_bytes(filename: str | Path) -> bytes:
+    """Return the content of a score, if it is neither empty nor too large."""
     try:
-        with filename.open("rb") as file:
+        with Path(filename).open("rb") as file:
             data = file.read(MAX_SCORE_BYTES + 1)
     except OSError as error:
         raise InputError(f"{filename}: cannot be read ({error.strerror})") from error
     if not data.strip():
-        raise InputError(f"{filename}: the file is empty, expected MusicXML, MXL or MEI")
+        raise InputError(f"{filename}: the file is empty, expected {SCORE_FORMATS}")
     if len(data) > MAX_SCORE_BYTES:
         raise InputError(f"{filename}: more than {MAX_SCORE_BYTES >> 20} MB, expected a smaller score")
-    return _read_mxl(data, filename) if data.startswith(b"PK") else data
+    return data
 
 
-def _read_mxl(data: bytes, filename: Path) -> bytes:
+def _read_mxl(data: bytes, filename: str) -> bytes:
     """Return the score inside an MXL archive; the archive's container file names it."""
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
@@ -176,7 +222,7 @@ def _read_mxl(data: bytes, filename: Path) -> bytes:
         raise InputError(f"{filename}: a damaged or encrypted MXL archive ({error})") from error
 
 
-def _read_member(archive: zipfile.ZipFile, name: str, filename: Path) -> bytes:
+def _read_member(archive: zipfile.ZipFile, name: str, filename: str) -> bytes:
     """Read one member of an archive up to the size limit, whatever size its header claims."""
     with archive.open(name) as member:
         data = member.read(MAX_SCORE_BYTES + 1)
@@ -185,7 +231,7 @@ def _read_member(archive: zipfile.ZipFile, name: str, filename: Path) -> bytes:
     return data
 
 
-def _parse(data: bytes, filename: Path) -> etree._Element:
+def _parse(data: bytes, filename: str) -> etree._Element:
     """Parse untrusted XML: no entities, no network, no DTD."""
     parser = _parser(recover=False)
     try:
@@ -193,7 +239,7 @@ def _parse(data: bytes, filename: Path) -> etree._Element:
     except etree.XMLSyntaxError as error:
         if not {entry.type_name for entry in parser.error_log} <= _ID_ERRORS:
             raise InputError(
-                f"{filename}: not well-formed XML, expected MusicXML, MXL or MEI ({error.msg})"
+                f"{filename}: not well-formed XML, expected {SCORE_FORMATS} ({error.msg})"
             ) from error
         root = etree.fromstring(data, _parser(recover=True))
     document_type = root.getroottree().docinfo.internalDTD
@@ -263,14 +309,17 @@ def _has_pitch(note: etree._Element) -> bool:
 def _measures(root: etree._Element, kind: str) -> list[etree._Element]:
     if kind == "mei":
         return list(root.iter("{*}measure"))
-    return root.findall("part[1]/measure")
+    left_out = left_out_parts(root)
+    printed = next((part for part in root.iterchildren("part") if part.get("id", "") not in left_out), None)
+    return [] if printed is None else printed.findall("measure")
 
 
-def _assign_ids(root: etree._Element, kind: str) -> None:
-    """Give each note and measure an id that is unique in the file."""
+def _assign_ids(root: etree._Element, kind: str) -> dict[str, str | None]:
+    """Give each note and measure an id that is unique in the file; return the ids of the file that differ."""
     attribute = _id_attribute(kind)
     taken = Counter(str(e.get(attribute)) for e in root.iter(etree.Element) if e.get(attribute) is not None)
     renamed: dict[str, str] = {}
+    given_ids: dict[str, str | None] = {}
     for prefix, elements in (("n", _notes(root, kind)), ("m", iter(_measures(root, kind)))):
         number = 0
         for element in elements:
@@ -282,10 +331,13 @@ def _assign_ids(root: etree._Element, kind: str) -> None:
                 number += 1
             taken[f"{prefix}{number}"] = 1
             element.set(attribute, f"{prefix}{number}")
+            if prefix == "n":
+                given_ids[f"{prefix}{number}"] = given or element.get("ID") or None  # as partitura reads them
             if given is not None and taken[given] == 1:
                 renamed[f"#{given}"] = f"#{prefix}{number}"
     if renamed and kind == "mei":
         _follow_renaming(root, renamed)
+    return given_ids
 
 
 def _follow_renaming(root: etree._Element, renamed: dict[str, str]) -> None:

@@ -74,7 +74,7 @@ def test_match_midi_finds_the_wrong_and_the_omitted_note(run: Run, folder: Path)
     counts = dict(line.split() for line in run("match_midi.py", "tune.mid", "out.match").splitlines())
     assert counts == {"match": "30", "deletion": "2", "insertion": "1"}
     _, alignment = pt.load_match(folder / "out.match")
-    assert {entry["score_id"] for entry in alignment if entry["label"] == "deletion"} == {"n10", "n22"}
+    assert {entry["score_id"] for entry in alignment if entry["label"] == "deletion"} == {"p0n9", "p0n21"}
 
 
 def test_compare_with_mir_eval_prints_the_usual_figures(run: Run) -> None:

@@ -91,15 +91,15 @@ def test_a_tied_note_sounds_until_its_last_head_ends(tmp_path: Path, encoder: En
     pages = engraved(tmp_path, VOLTAS)
     recording = record(perform(play_pages(pages, "maximal"), start_sec=0.48, beat_sec=0.48))
     notes = align_recording(pages, recording, encoder).notes
-    (tied,) = notes[notes["id"] == "n3-1"]  # C5, a half note tied to a quarter
+    (tied,) = notes[notes["id"] == "p0n2-1"]  # C5, a half note tied to a quarter
     assert tied["offset_sec"] - tied["onset_sec"] == pytest.approx(3 * 0.48, abs=FRAME_SEC)
 
 
 def test_a_grace_note_ends_where_its_main_note_begins(tmp_path: Path, encoder: Encoder) -> None:
     pages = engraved(tmp_path, VOLTAS)
     notes = align_recording(pages, record(perform(play_pages(pages, "maximal"))), encoder).notes
-    (grace,) = notes[notes["id"] == "n2-1"]
-    (main,) = notes[notes["id"] == "n3-1"]
+    (grace,) = notes[notes["id"] == "p0n1-1"]
+    (main,) = notes[notes["id"] == "p0n2-1"]
     assert grace["onset_sec"] < main["onset_sec"]
     assert grace["offset_sec"] == main["onset_sec"]
 

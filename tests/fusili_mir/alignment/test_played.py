@@ -33,7 +33,7 @@ def fine_axis(pages: Pages, width_px: float) -> ScoreAxis:
 
 def test_notes_come_in_playing_order_with_the_heads_that_print_them(voltas: Pages) -> None:
     notes = play_pages(voltas, "maximal").notes
-    assert notes["notated_id"].tolist() == ["n1", "n2", "n3", "n5", "n2", "n3", "n6"]
+    assert notes["notated_id"].tolist() == ["p0n0", "p0n1", "p0n2", "p0n4", "p0n1", "p0n2", "p0n5"]
     assert notes["onset_beat"].tolist() == [-1, 0, 0, 3, 4, 4, 6]
     assert notes["is_grace"].tolist() == [False, True, False, False, True, False, False]
     assert notes["duration_beat"].tolist() == [1, 0, 3, 1, 0, 2, 2]  # the tie is into the first ending only

@@ -41,7 +41,7 @@ def test_the_unfolding_that_was_played_explains_the_recording_best(
 def test_a_score_without_repeats_keeps_the_ids_of_the_file(tmp_path: Path, encoder: Encoder) -> None:
     chosen = choose(engraved(tmp_path, tune(("C4", "E4", "G4", "B4"))), encoder, "none")
     assert chosen.played.unfold == "none"
-    assert chosen.played.notes["id"].tolist() == ["n1", "n2", "n3", "n4"]
+    assert chosen.played.notes["id"].tolist() == ["p0n0", "p0n1", "p0n2", "p0n3"]
 
 
 @pytest.mark.parametrize("unfold", ["maximal", "minimal", "none"])

@@ -29,7 +29,7 @@ def test_a_symbolic_score_becomes_images_overlays_and_boxes(tmp_path: Path, caps
     content = json.loads((out / "pages.json").read_text())
     assert content["format"] == 1
     assert content["score"] == "voltas.musicxml"
-    assert [note["notated_id"] for note in content["notes"]] == ["n1", "n2", "n3", "n4", "n5", "n6"]
+    assert [note["notated_id"] for note in content["notes"]] == [f"p0n{i}" for i in range(6)]
     assert content["measures"][0]["number"] == "0"
     page, overlay = (np.asarray(Image.open(out / name)) for name in ("page-001.png", "overlay-001.png"))
     assert page.shape == (content["pages"][0]["height_px"], content["pages"][0]["width_px"])

@@ -19,8 +19,8 @@ MEI = """<mei xmlns="http://www.music-encoding.org/ns/mei" meiversion="5.0"><mei
 <scoreDef meter.count="2" meter.unit="4" keysig="0">
 <staffGrp><staffDef n="1" lines="5" clef.shape="G" clef.line="2"/></staffGrp></scoreDef><section>
 <measure n="1"><staff n="1"><layer n="1"><note xml:id="a" pname="c" oct="5" dur="4"/>
-<note pname="d" oct="5" dur="4" xml:id="an_id_that_is_too_long"/></layer></staff>
-<tie startid="#an_id_that_is_too_long" endid="#b"/></measure>
+<note pname="d" oct="5" dur="4" xml:id="an_id_that_is_rather_long"/></layer></staff>
+<tie startid="#an_id_that_is_rather_long" endid="#b"/></measure>
 <measure n="2" right="end"><staff n="1"><layer n="1"><note xml:id="b" pname="d" oct="5" dur="2"/></layer></staff>
 </measure></section></score></mdiv></body></music></mei>"""
 
@@ -54,7 +54,7 @@ def test_a_symbolic_score_gives_pages_notes_and_score_time_under_the_same_ids(tm
     assert pages.score is not None
     notes = pages.score.note_array(unique_id_per_part=False)
     assert set(notes["id"].tolist()) == set(pages.notes["id"].tolist())
-    first_of_voice = notes[notes["id"] == "n1"][0]
+    first_of_voice = notes[notes["id"] == "p0n0"][0]
     assert (first_of_voice["pitch"], first_of_voice["onset_beat"]) == (69, 0)
     assert pages.images[0].shape == (1650, 1167)
     assert (pages.images[0] < 128).mean() > 0.002
@@ -64,28 +64,29 @@ def test_one_box_has_several_passes_when_repeats_are_written_out(tmp_path: Path)
     path = write(tmp_path, VOLTAS)
     folded = render_pages(path)
     assert folded.notes[["id", "notated_id"]].tolist() == [
-        ("n1", "n1"),
-        ("n2", "n2"),
-        ("n3", "n3"),
-        ("n3", "n4"),  # the tied head belongs to the note that sounds
-        ("n5", "n5"),
-        ("n6", "n6"),
+        ("p0n0", "p0n0"),
+        ("p0n1", "p0n1"),
+        ("p0n2", "p0n2"),
+        ("p0n2", "p0n3"),  # the tied head belongs to the note that sounds
+        ("p0n4", "p0n4"),
+        ("p0n5", "p0n5"),
     ]
     unfolded = render_pages(path, unfold="maximal")
-    grace = unfolded.notes[unfolded.notes["notated_id"] == "n2"]
-    assert grace["id"].tolist() == ["n2-1", "n2-2"]
+    grace = unfolded.notes[unfolded.notes["notated_id"] == "p0n1"]
+    assert grace["id"].tolist() == ["p0n1-1", "p0n1-2"]
     assert grace["x0"][0] == grace["x0"][1]
     assert len(unfolded.notes) == 8
 
 
 def test_mei_is_engraved_like_musicxml_and_keeps_its_ids(tmp_path: Path) -> None:
     pages = render_pages(write(tmp_path, MEI, "score.mei"))
-    assert pages.notes[["id", "notated_id"]].tolist() == [("a", "a"), ("n1", "n1"), ("n1", "b")]  # n1 is tied
+    long = "an_id_that_is_rather_long"
+    assert pages.notes[["id", "notated_id"]].tolist() == [("a", "a"), (long, long), (long, "b")]  # it is tied
     assert pages.notes["measure"].tolist() == [0, 0, 1]
     assert pages.measures["number"].tolist() == ["1", "2"]
     assert pages.score is not None
     notes = pages.score.note_array()
-    assert notes[["id", "pitch", "duration_beat"]].tolist() == [("a", 72, 1), ("n1", 74, 3)]
+    assert notes[["id", "pitch", "duration_beat"]].tolist() == [("a", 72, 1), (long, 74, 3)]
 
 
 @pytest.mark.parametrize(("content", "n_staves"), [(piano(30), 2), (song(30), 3)])

@@ -1,0 +1,71 @@
+"""Reading scores that only MuseScore reads: an installed MuseScore converts them to MusicXML."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from fusili_mir.errors import InputError
+
+__all__ = ["convert_with_musescore", "find_musescore"]
+
+_NAMES = (
+    *("mscore4portable", "musescore4", "mscore4", "MuseScore4", "mscore", "musescore", "MuseScore"),
+    *("mscore3", "musescore3", "MuseScore3", "mscore-portable", "musescore.mscore"),
+)
+_MAC = (
+    "/Applications/MuseScore 4.app/Contents/MacOS/mscore",
+    "/Applications/MuseScore 3.app/Contents/MacOS/mscore",
+)
+_TIME_LIMIT_SEC = 300.0
+
+
+def find_musescore() -> str | None:
+    """Return the path of an installed MuseScore, or None."""
+    candidates = (*_NAMES, *(_MAC if sys.platform == "darwin" else ()))
+    return next(filter(None, map(shutil.which, candidates)), None)
+
+
+def convert_with_musescore(filename: str | Path) -> bytes:
+    """Convert a score to MusicXML with MuseScore.
+
+    Parameters
+    ----------
+    filename : str or Path
+        A score in a format of MuseScore (.mscz, .mscx), or one that it imports (Guitar Pro, Capella, ...).
+
+    Returns
+    -------
+    bytes
+        The score as MusicXML.
+    """
+    program = find_musescore()
+    if program is None:
+        raise InputError(
+            f"{filename}: only MuseScore reads this format, and it is not installed (looked for "
+            f"{', '.join(_NAMES[:6])}, ...); install MuseScore, or save the score as MusicXML"
+        )
+    with tempfile.TemporaryDirectory() as folder:
+        result = Path(folder) / "score.musicxml"
+        environment = {**os.environ}
+        if sys.platform.startswith("linux") and "DISPLAY" not in environment:
+            environment.setdefault("QT_QPA_PLATFORM", "offscreen")
+        command = [program, "-f", "-o", str(result), str(Path(filename).resolve())]
+        try:
+            done = subprocess.run(  # noqa: S603 - a program from the path, without a shell
+                command, capture_output=True, timeout=_TIME_LIMIT_SEC, env=environment, check=False
+            )
+        except (OSError, subprocess.TimeoutExpired) as error:
+            raise InputError(f"{filename}: {program} cannot convert it ({error})") from error
+        if done.returncode or not result.is_file():
+            said = done.stderr.decode(errors="replace").strip().splitlines()
+            raise InputError(
+                f"{filename}: {program} cannot convert it (exit code {done.returncode}"
+                + (f": {said[-1][:200]}" if said else "")
+                + "); can MuseScore open it?"
+            )
+        return result.read_bytes()
