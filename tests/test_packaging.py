@@ -96,9 +96,18 @@ def test_no_test_and_no_benchmark_is_in_the_wheel(wheel: zipfile.Path) -> None:
 def test_the_wheel_states_licence_command_and_extras(wheel: zipfile.Path) -> None:
     stated = metadata(wheel)
     assert stated["License-Expression"] == "Apache-2.0"
-    assert {"cpu", "gpu", "audio", "evaluate", "train", "export", "integrations", "docs", "dev"} <= set(
-        stated.get_all("Provides-Extra", [])
-    )
+    assert {
+        "cpu",
+        "gpu",
+        "audio",
+        "evaluate",
+        "train",
+        "export",
+        "integrations",
+        "docs",
+        "test",
+        "dev",
+    } <= set(stated.get_all("Provides-Extra", []))
     (entry_points,) = (name for name in names(wheel) if name.endswith("entry_points.txt"))
     assert "fusili-mir = fusili_mir.cli.main:main" in wheel.root.read(entry_points).decode()
 
