@@ -6,14 +6,10 @@ the printed measure number.
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
-from typing import Literal, cast
-
-import partitura as pt
+from typing import Literal
 
 from fusili_mir.alignment.results import Alignment
 from fusili_mir.errors import InputError, OutputError
@@ -22,6 +18,7 @@ from fusili_mir.output.alignment_tables import save_frames_csv, save_measures_cs
 from fusili_mir.output.alphatab_sync import save_sync_points
 from fusili_mir.output.label_files import save_audacity_labels, save_sonic_visualiser
 from fusili_mir.output.mei_recording import save_mei
+from fusili_mir.output.partitura_files import save_match, save_parangonada
 from fusili_mir.output.performance_midi import save_performance_midi
 from fusili_mir.output.piano_precision import save_piano_precision_csv
 from fusili_mir.output.similarity_image import draw_similarity
@@ -32,7 +29,6 @@ from fusili_mir.staging import staged_folder
 
 __all__ = ["ALIGNMENT_FORMATS", "check_formats", "save_alignment", "write_formats"]
 
-_PPQ, _MPQ = 1000, 500_000  # ticks of half a millisecond
 _PNG_MODES = ("1", "L", "LA", "P", "RGB", "RGBA", "I;16")  # what PNG holds without loss
 
 
@@ -53,40 +49,6 @@ class _Format:
     save: Callable[[Alignment, Path], None]
     needs: Literal["notes", "measures", "frames"]
     is_default: bool = True
-
-
-class _LastingMaps(pt.score.Part):  # type: ignore[misc]
-    """A part that computes its maps once: partitura computes them again for every measure that it writes."""
-
-    time_signature_map = cached_property(pt.score.Part.time_signature_map.fget)
-    quarter_duration_map = cached_property(pt.score.Part.quarter_duration_map.fget)
-
-
-def _with_lasting_maps(part: pt.score.Part) -> _LastingMaps:
-    lasting = copy.copy(part)
-    lasting.__class__ = _LastingMaps
-    return cast(_LastingMaps, lasting)
-
-
-def _save_match(alignment: Alignment, folder: Path) -> None:
-    assert alignment.played is not None  # noqa: S101
-    pt.save_match(
-        alignment.note_alignment,
-        alignment.performance,
-        _with_lasting_maps(alignment.played.score[0]),
-        out=str(folder / "alignment.match"),
-        mpq=_MPQ,
-        ppq=_PPQ,
-        piece=Path(alignment.pages.filename).stem,
-        score_filename=Path(alignment.pages.filename).name,
-    )
-
-
-def _save_parangonada(alignment: Alignment, folder: Path) -> None:
-    assert alignment.played is not None  # noqa: S101
-    pt.save_parangonada_csv(
-        alignment.note_alignment, alignment.performance, alignment.played.score, outdir=str(folder)
-    )
 
 
 def _save_similarity(alignment: Alignment, folder: Path) -> None:
@@ -116,8 +78,8 @@ def _to(name: str, save: Callable[[Alignment, Path], None]) -> Callable[[Alignme
 _FORMATS = {
     "overlay": _Format(_save_overlays, needs="frames"),
     "pages": _Format(_save_pages, needs="frames", is_default=False),
-    "match": _Format(_save_match, needs="notes"),
-    "parangonada": _Format(_save_parangonada, needs="notes"),
+    "match": _Format(_to("alignment.match", save_match), needs="notes"),
+    "parangonada": _Format(save_parangonada, needs="notes"),
     "midi": _Format(_to("performance.mid", save_performance_midi), needs="notes"),
     "mei": _Format(_to("recording.mei", save_mei), needs="notes"),
     "timemap": _Format(_to("timemap.json", save_timemap), needs="notes"),

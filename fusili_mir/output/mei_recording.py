@@ -6,6 +6,8 @@ to the first time that it is played (`when`).
 
 from __future__ import annotations
 
+import copy
+import re
 from pathlib import Path
 from urllib.parse import quote
 
@@ -14,11 +16,14 @@ from lxml import etree
 
 from fusili_mir.alignment.results import Alignment
 from fusili_mir.errors import OutputError
+from fusili_mir.scores.score_file import ScoreFile
 from fusili_mir.scores.verovio_process import convert_to_mei
 
 __all__ = ["mei_with_recording", "save_mei"]
 
 _MEI = "{http://www.music-encoding.org/ns/mei}"
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
+_NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_.-]")
 _LEVEL = 3  # depth of a recording in the tree
 _XML_ID = "{http://www.w3.org/XML/1998/namespace}id"
 
@@ -41,42 +46,63 @@ def mei_with_recording(alignment: Alignment) -> etree._Element:
     -------
     lxml element
         Root of the MEI tree: the user's own MEI, or what Verovio makes of MusicXML. The ``xml:id`` of a note is
-        the `notated_id` of the result.
+        the `notated_id` of the result, with ``_`` for characters that XML does not allow there.
     """
-    root = _score_as_mei(alignment)
+    root, xml_ids = _score_as_mei(alignment)
     heads = {str(note.get(_XML_ID)): note for note in root.iter(f"{_MEI}note")}
     taken = {str(element.get(_XML_ID)) for element in root.iter(etree.Element)}
     recording = _recording(root, alignment)
-    notes = alignment.notes[np.isfinite(alignment.notes["onset_sec"])]
-    notes = notes[[str(head) in heads for head in notes["notated_id"]]]
-    order = np.argsort(notes["onset_sec"], kind="stable")
-    seconds, first = np.unique(notes["onset_sec"][order].round(4), return_index=True)
-    for number, rows in enumerate(np.split(order, first[1:]) if len(order) else [], start=1):
+    struck = [
+        (round(second, 4), xml_ids.get(head, head))
+        for second, head in zip(
+            alignment.notes["onset_sec"].tolist(), alignment.notes["notated_id"].tolist(), strict=True
+        )
+        if np.isfinite(second) and xml_ids.get(head, head) in heads
+    ]
+    begun: dict[float, list[str]] = {}
+    for second, head in sorted(struck, key=lambda second_and_head: second_and_head[0]):
+        begun.setdefault(second, []).append(head)
+    for number, (second, ids) in enumerate(begun.items(), start=1):
         when = etree.SubElement(recording, f"{_MEI}when")
         when_id = _free_id(f"when-{number:05d}", taken)
         when.set(_XML_ID, when_id)
-        when.set("absolute", _clock(float(seconds[number - 1])))
+        when.set("absolute", _clock(second))
         when.set("abstype", "time")
-        begun = dict.fromkeys(notes["notated_id"][rows].tolist())
-        when.set("data", " ".join(f"#{head}" for head in begun))
-        for head in begun:
+        when.set("data", " ".join(f"#{head}" for head in dict.fromkeys(ids)))
+        for head in ids:
             if heads[head].get("when") is None:
                 heads[head].set("when", f"#{when_id}")
     etree.indent(recording, level=_LEVEL)
     return root
 
 
-def _score_as_mei(alignment: Alignment) -> etree._Element:
-    score_file = alignment.pages.score_file
-    if score_file is None:
+def _score_as_mei(alignment: Alignment) -> tuple[etree._Element, dict[str, str]]:
+    """Return the score as MEI, and the ids that XML does not allow with those that they have there instead."""
+    given = alignment.pages.score_file
+    if given is None:
         raise OutputError(f"{alignment.pages.filename}: its notation is not known, so it cannot become MEI")
-    parser = etree.XMLParser(resolve_entities=False, no_network=True, huge_tree=True)
+    score_file = ScoreFile(given.filename, given.kind, copy.deepcopy(given.root))
+    xml_ids = _xml_ids(score_file)
     if score_file.kind == "mei":
-        return etree.fromstring(score_file.to_bytes(), parser)
-    converted = convert_to_mei(score_file.filename, score_file.to_bytes().decode(), "xml")
+        return score_file.root, xml_ids
+    converted = convert_to_mei(score_file.filename, score_file.to_engrave().decode(), "xml")
+    parser = etree.XMLParser(resolve_entities=False, no_network=True, huge_tree=True)
     root = etree.fromstring(converted.encode(), parser)
     _complete_title(root, Path(score_file.filename).stem)
-    return root
+    return root, xml_ids
+
+
+def _xml_ids(score_file: ScoreFile) -> dict[str, str]:
+    """Rename the notes whose ids XML does not allow; return old and new ids."""
+    attribute = score_file.id_attribute
+    taken = {str(element.get(attribute)) for element in score_file.root.iter(etree.Element)}
+    renamed: dict[str, str] = {}
+    for note in score_file.notes():
+        note_id = note.get(attribute)
+        if note_id is not None and not _NAME.fullmatch(note_id):
+            renamed[note_id] = _free_id(f"_{_NOT_IN_NAMES.sub('_', note_id)}", taken)
+            note.set(attribute, renamed[note_id])
+    return renamed
 
 
 def _complete_title(root: etree._Element, name: str) -> None:
