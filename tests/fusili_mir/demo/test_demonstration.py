@@ -5,6 +5,7 @@ import tomllib
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +15,6 @@ from example_bundles import write_pitch_bundle
 from PIL import Image
 
 import fusili_mir
-from fusili_mir.audio.recording import Recording
 from fusili_mir.cli.main import main
 from fusili_mir.decoding.similarity import unit_vectors
 from fusili_mir.demo.demonstration import (
@@ -80,8 +80,8 @@ class Listener(Encoder):
         embeddings = self.vectors[onset][:, None].repeat(score.mask.shape[1], axis=1)
         return replace(score, embeddings=embeddings * score.mask[..., None])
 
-    def encode_recording(self, recording: str | Path | Recording, progress: bool = False) -> EncodedAudio:
-        audio = super().encode_recording(recording, progress)
+    def encode_recording(self, recording: Any, *arguments: Any, **options: Any) -> EncodedAudio:
+        audio = super().encode_recording(recording, *arguments, **options)
         middle_sec = audio.grid.centre(np.arange(len(audio.grid)))
         onset = np.searchsorted(self.struck_sec, middle_sec, side="right") - 1
         return replace(audio, frames=self.vectors[onset])

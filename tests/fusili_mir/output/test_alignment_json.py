@@ -45,7 +45,8 @@ def test_the_file_follows_its_schema(alignment: Alignment, tmp_path: Path) -> No
 
 def test_the_schema_refuses_another_format_and_unknown_names(repeated: Alignment) -> None:
     content = alignment_to_json(repeated)
-    for wrong in ({"format": 1}, {"extra": 0}, {"reliability": 1.5}, {"pages": []}):
+    changes: list[dict[str, Any]] = [{"format": 1}, {"extra": 0}, {"reliability": 1.5}, {"pages": []}]
+    for wrong in changes:
         with pytest.raises(jsonschema.ValidationError):
             jsonschema.validate({**content, **wrong}, alignment_schema())
     assert alignment_schema()["properties"]["format"]["const"] == ALIGNMENT_FORMAT == 2
