@@ -121,7 +121,7 @@ def _draw_marks(
     """Draw lines through a system of a page of this width, with as many labels as there is room for."""
     space_px, page = float(system["space_px"]), int(system["page"])
     font = ImageFont.load_default(size=_font_px(space_px))
-    width_px = max(1, round(space_px / 5))
+    width_px = max(2, round(space_px / 5))
     top_px, bottom_px = float(system["y0"]) - 2 * space_px, float(system["y1"]) + space_px
     taken: list[tuple[float, float]] = []  # from left to right edge of each label
     for mark in marks:

@@ -90,7 +90,7 @@ def _errors(ways: dict[str, Demonstration]) -> str:
 def _files(from_score: Demonstration, from_image: Demonstration) -> str:
     shown = {
         from_image.folder / "overlay-001.png": "the page, with a line for each second",
-        from_score.folder / "overlay-001.png": "the same, with the notes of each second",
+        from_score.folder / "overlay-001.png": "the score, with measures and seconds",
         from_score.folder / "similarity.png": "similarity matrix, with the path",
         from_score.folder / "alignment.match": "for partitura; also CSV, MIDI and JSON",
     }
