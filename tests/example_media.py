@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import av
 import numpy as np
@@ -26,8 +27,8 @@ def write_media(
     With `video`, a black picture comes first; `starts_at_sec` lets the sound begin later than the picture.
     """
     with av.open(str(filename), "w") as container:
-        picture = container.add_stream("mpeg4", rate=10) if video else None
-        tracks = [container.add_stream(codec, rate=48_000) for _ in (samples, *others)]
+        picture: Any = container.add_stream("mpeg4", rate=10) if video else None
+        tracks: list[Any] = [container.add_stream(codec, rate=48_000) for _ in (samples, *others)]
         for track in tracks:
             track.layout, track.bit_rate = "mono", 96_000
         if picture is not None:
@@ -41,9 +42,9 @@ def write_media(
         for track, sound in zip(tracks, (samples, *others), strict=True):
             context = track.codec_context
             resampler = av.AudioResampler(context.format, "mono", 48_000, context.frame_size or None)
-            frame = av.AudioFrame.from_ndarray(np.asarray(sound, np.float32)[None], "fltp", "mono")
-            frame.sample_rate, frame.time_base = rate_hz, Fraction(1, rate_hz)
-            frame.pts = round(starts_at_sec * rate_hz)
-            for piece in (*resampler.resample(frame), *resampler.resample(None)):
+            whole = av.AudioFrame.from_ndarray(np.asarray(sound, np.float32)[None], "fltp", "mono")
+            whole.sample_rate, whole.time_base = rate_hz, Fraction(1, rate_hz)
+            whole.pts = round(starts_at_sec * rate_hz)
+            for piece in (*resampler.resample(whole), *resampler.resample(None)):
                 container.mux(track.encode(piece))
             container.mux(track.encode())

@@ -26,6 +26,7 @@ from fusili_mir.pages.page_ranges import parse_page_range, split_page_range
 from fusili_mir.pages.pixels import dark_on_light, grey_pixels, image_of_array
 from fusili_mir.pages.raster import MAX_PAGE_PX, Rasteriser, rasterise
 from fusili_mir.pages.skew import deskew_page
+from fusili_mir.scores.score_formats import SCORE_FORMATS
 from fusili_mir.short_repr import short_repr
 
 __all__ = [
@@ -282,7 +283,7 @@ def _pages(file: Path, dpi: float) -> Iterator[ImagePage | PdfPage]:
     except OSError as error:
         raise InputError(f"{file}: cannot be read ({error.strerror})") from error
     if not start:
-        raise InputError(f"{file}: the file is empty; expected a score image, a PDF, MusicXML, MXL or MEI")
+        raise InputError(f"{file}: the file is empty; expected a score image, a PDF, or {SCORE_FORMATS}")
     if b"%PDF-" in start:
         with _open_pdf(file) as document:
             yield from (PdfPage(file, index, dpi) for index in range(len(document)))
@@ -331,7 +332,7 @@ def _open_image(filename: Path) -> Image.Image:
         ) from error
     except _DAMAGED as error:
         raise InputError(
-            f"{filename}: not a score that can be read; expected MusicXML, MXL, MEI, PDF, PNG, JPEG or TIFF"
+            f"{filename}: not a score that can be read; expected PDF, PNG, JPEG, TIFF, or {SCORE_FORMATS}"
         ) from error
 
 

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 
 import mido
@@ -11,11 +10,18 @@ from fusili_mir.audio import soundfonts
 from fusili_mir.audio.midi_recording import MidiRecording, is_midi_file, open_midi_recording
 from fusili_mir.audio.opening import open_recording
 from fusili_mir.audio.recording import read_recording
+from fusili_mir.audio.soundfonts import find_fluidsynth, find_soundfonts
 from fusili_mir.errors import InputError, MissingExtraError
 
-needs_fluidsynth = pytest.mark.skipif(
-    shutil.which("fluidsynth") is None, reason="fluidsynth is not installed"
-)
+
+def can_play() -> bool:
+    try:
+        return bool(find_fluidsynth() and find_soundfonts())
+    except MissingExtraError:
+        return False
+
+
+needs_fluidsynth = pytest.mark.skipif(not can_play(), reason="fluidsynth or a soundfont is not installed")
 
 
 def write_midi(filename: Path, n_notes: int = 1) -> Path:

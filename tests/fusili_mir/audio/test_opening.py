@@ -134,7 +134,7 @@ def test_a_stream_that_cannot_be_searched_is_read_once_and_its_copy_removed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    recording = open_recording(Pipe(wav_bytes(MONO)))
+    recording = open_recording(Pipe(wav_bytes(MONO)))  # type: ignore[arg-type]
     assert len(list(tmp_path.iterdir())) == 1
     assert np.array_equal(read(recording), MONO)
     assert np.array_equal(read(recording), MONO)
