@@ -40,6 +40,7 @@ NOTHING = len(NATURALS)
 SPACE_PX, MARGIN_SPACES, STRIP_PX, COLUMN_PX = 8, 6, 128, 4
 SAMPLE_RATE_HZ, FRAME_SAMPLES = 16_000, 640
 AMPLITUDE = 0.4
+ATTACK_SEC, RELEASE_SEC = 0.004, 0.03
 _CLEF_PX = 24  # at the left of every strip, not looked at
 
 
@@ -62,7 +63,7 @@ def melody_notes(
 def sine_recording(
     notes: npt.NDArray[np.void], sample_rate_hz: int = SAMPLE_RATE_HZ, end_sec: float | None = None
 ) -> Float32:
-    """Play notes as tones of one amplitude.
+    """Play notes as tones of one amplitude, faded in and out.
 
     Parameters
     ----------
@@ -84,7 +85,11 @@ def sine_recording(
         start = round(float(note["onset_sec"]) * sample_rate_hz)
         stop = round(float(note["onset_sec"] + note["duration_sec"]) * sample_rate_hz)
         hertz = 440 * 2 ** ((int(note["pitch"]) - 69) / 12)
-        samples[start:stop] += AMPLITUDE * np.sin(2 * np.pi * hertz * seconds[start:stop])
+        since_sec = np.arange(max(stop - start, 0)) / sample_rate_hz
+        left_sec = since_sec[::-1]
+        fade = np.clip(np.minimum(since_sec / ATTACK_SEC, left_sec / RELEASE_SEC), 0.0, 1.0)  # no clicks
+        tone = AMPLITUDE * fade * np.sin(2 * np.pi * hertz * (start / sample_rate_hz + since_sec))
+        samples[start:stop] += tone[: max(n_samples - start, 0)]
     return samples.astype(np.float32)
 
 

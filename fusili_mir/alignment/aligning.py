@@ -36,13 +36,15 @@ from fusili_mir.alignment.results import (
     aligned_notes,
     on_original_pages,
 )
+from fusili_mir.alignment.stop_pitches import evidence_of, pitches_of_notes
 from fusili_mir.alignment.unfolding_choice import check_unfold, choose_unfolding
 from fusili_mir.arrays import Table
 from fusili_mir.audio.heard_recording import HeardRecording
 from fusili_mir.audio.recording import RecordingLike, open_recording
+from fusili_mir.dataclass_tables import read_table
 from fusili_mir.decoding.course import reading_course
 from fusili_mir.decoding.similarity import CourseSimilarity
-from fusili_mir.decoding.stop_times import stop_times
+from fusili_mir.decoding.timing_law import TimingLaw
 from fusili_mir.decoding.warping_path import DecodingOptions, RoughSearch, decode_path, played_columns
 from fusili_mir.errors import FusiliWarning, InputError
 from fusili_mir.model.bundle import Bundle, default_bundle, load_bundle
@@ -62,6 +64,7 @@ __all__ = [
     "align_recording",
     "align_score",
     "as_encoder",
+    "decoding_options",
 ]
 
 
@@ -167,7 +170,8 @@ def align_recording(
     else:
         score = encode_pages_cached(pages, encoder, cache, progress)
     with stage("decoding", shown=progress):
-        alignment = align_encoded(pages, score, audio, encoder.bundle.manifest.scale, unfold, jumps)
+        scale, options = encoder.bundle.manifest.scale, decoding_options(encoder.bundle)
+        alignment = align_encoded(pages, score, audio, scale, unfold, jumps, options)
     made_with = find_provenance(pages, opened, encoder.bundle, unfold=unfold, jumps=jumps)
     return replace(alignment, made_with=made_with)
 
@@ -265,6 +269,12 @@ def as_encoder(model: str | Path | Bundle | Encoder | None) -> Encoder:
     return Encoder(model if isinstance(model, Bundle) else load_bundle(model))
 
 
+def decoding_options(bundle: Bundle) -> DecodingOptions:
+    """Return how a bundle is decoded: with the law of timing that was fitted for it, or the usual one."""
+    law = bundle.manifest.decoder.get("law", {})
+    return DecodingOptions(law=read_table(TimingLaw, law, "decoder.law"))
+
+
 def _check_repeats(pages: Pages, unfold: str, jumps: bool) -> None:
     """Raise an error if the repeats of these pages cannot be found as requested."""
     if pages.score is not None and jumps:
@@ -315,12 +325,14 @@ def _align_notes(
     options: DecodingOptions,
 ) -> Alignment:
     chosen = choose_unfolding(pages, score, audio, scale, unfold, options)
-    path = decode_path(chosen.similarity, audio.grid.frame_sec, scale, options, audio.sound)
-    stops = stop_times(path, chosen.similarity, audio.grid, audio.envelope)
-    times = note_times(chosen.played, chosen.on_course, stops, path.reliability, audio.grid)
-    frames = frames_of_notes(path, chosen.played, times.tempo, score.axis, audio.grid)
+    evidence = evidence_of(audio, pitches_of_notes(chosen.played, chosen.on_course), options.law)
+    found = decode_path(chosen.similarity, audio.grid, scale, options, audio.sound, evidence)
+    times = note_times(
+        chosen.played, chosen.on_course, found.times, audio.grid, audio.attacks, options.law.bias_sec
+    )
+    frames = frames_of_notes(found.path, chosen.played, times.tempo, score.axis, audio.grid)
     notes = aligned_notes(chosen.played, times)
     measures = aligned_measures(chosen.played, notes, times, audio.grid)
     return Alignment(
-        pages, audio.grid, frames, notes, measures, chosen.played, score.axis, path, chosen.similarity
+        pages, audio.grid, frames, notes, measures, chosen.played, score.axis, found.path, chosen.similarity
     )

@@ -111,7 +111,7 @@ def _frames(path: WarpingPath, grid: FrameGrid) -> Table:
     frames = np.zeros(len(grid), dtype=FRAME_DTYPE)
     frames["onset_sec"] = grid.within(grid.start_sec + np.arange(len(grid)) * grid.frame_sec)
     frames["similarity"] = path.similarity
-    frames["confidence"] = path.confidence * path.reliability
+    frames["confidence"] = path.confidence
     return frames
 
 

@@ -23,7 +23,6 @@ __all__ = ["NotePlaces", "find_places"]
 _LEAST_PROMINENCE = -1.0  # nats: how similar a column must be to frames of the recording in general
 _ALIKE = 0.8  # cosine
 _LISTENED_FRAMES = 2048
-_SPREAD = 0.2  # longer notes take more space, but not in proportion
 
 
 @short_repr
@@ -130,7 +129,7 @@ def find_places(similarity: CourseSimilarity, scale: float, axis: ScoreAxis, is_
     last = sounding[ends - 1]
     lengths = _lengths(columns, first, axis)
     way = np.append(0.0, np.cumsum(lengths))
-    course = Course(columns[sounding], np.append(0, ends), np.append(way[first], way[-1]), spread=_SPREAD)
+    course = Course(columns[sounding], np.append(0, ends), np.append(way[first], way[-1]), is_spaced=True)
     return NotePlaces(course, first, last, lengths)
 
 

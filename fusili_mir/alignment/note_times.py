@@ -1,7 +1,7 @@
 """From the times of stops to the onsets and offsets of notes.
 
-Notes of a chord share an onset; notes that share a stop with earlier ones are placed by the tempo. Notes
-before the first or after the last stop that was heard have no time.
+Notes of a chord begin with the attacks of their own pitches; notes that share a stop with earlier ones are placed
+by the tempo. Notes before the first or after the last stop that was heard have no time.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ import numpy as np
 from fusili_mir.alignment.played import PlayedScore
 from fusili_mir.alignment.playing_course import PlayingCourse
 from fusili_mir.alignment.tempo_map import TempoMap
-from fusili_mir.arrays import Bool, Float64
+from fusili_mir.arrays import Bool, Float64, Int32, Int64
+from fusili_mir.audio.attack_map import AttackMap, pitch_index
 from fusili_mir.decoding.stop_times import StopTimes
 from fusili_mir.geometry import FrameGrid
 from fusili_mir.short_repr import short_repr
@@ -21,6 +22,8 @@ from fusili_mir.short_repr import short_repr
 __all__ = ["NoteTimes", "note_times"]
 
 _MIN_DURATION_SEC = 0.02
+_REACH_SEC, _LEAST_REACH_SEC = 0.08, 0.02  # how far notes of a chord may be from each other
+_USUAL_ASYNCHRONY_SEC = 0.02
 
 
 @short_repr
@@ -45,7 +48,12 @@ class NoteTimes:
 
 
 def note_times(
-    played: PlayedScore, on_course: PlayingCourse, stops: StopTimes, reliability: float, grid: FrameGrid
+    played: PlayedScore,
+    on_course: PlayingCourse,
+    stops: StopTimes,
+    grid: FrameGrid,
+    attacks: AttackMap | None = None,
+    bias_sec: float = 0.0,
 ) -> NoteTimes:
     """Find when each note begins and ends.
 
@@ -55,10 +63,12 @@ def note_times(
     on_course : PlayingCourse
         The same notes on the course.
     stops : StopTimes
-    reliability : float
-        Reliability of the path; confidences are multiplied by it.
     grid : FrameGrid
         Frames of the recording.
+    attacks : AttackMap, optional
+        Attacks in the recording: each note of a chord begins with that of its own pitch.
+    bias_sec : float
+        How late attacks are seen.
 
     Returns
     -------
@@ -70,18 +80,39 @@ def note_times(
     stop = np.maximum(on_course.stop_of_note, 0)
     own_stop = (on_course.stop_of_note >= 0) & on_course.begins_stop
     onset_sec = np.where(own_stop, stops.onset_sec[stop], tempo.to_seconds(notes["onset_beat"]))
+    if attacks is not None:
+        onset_sec = _own_onsets(onset_sec, notes["pitch"], stops, stop, attacks, bias_sec)
     offset_sec = tempo.to_seconds(notes["onset_beat"] + notes["duration_beat"])
     first_sec = grid.audio_start_sec
     onset_sec = np.clip(onset_sec, first_sec, max(grid.end_sec - _MIN_DURATION_SEC, first_sec))
     offset_sec = grid.within(np.maximum(offset_sec, onset_sec + _MIN_DURATION_SEC))
     heard = _is_heard(played, on_course, stops)
-    confidence = np.where(on_course.stop_of_note >= 0, stops.confidence[stop], 0.0) * reliability
+    confidence = np.where(on_course.stop_of_note >= 0, stops.confidence[stop], 0.0)
     return NoteTimes(
         onset_sec=np.where(heard, onset_sec, np.nan),
         offset_sec=np.where(heard, offset_sec, np.nan),
         confidence=np.where(heard, confidence, 0.0),
         tempo=tempo,
     )
+
+
+def _own_onsets(
+    onset_sec: Float64, pitch: Int32, stops: StopTimes, stop: Int64, attacks: AttackMap, bias_sec: float
+) -> Float64:
+    """Move each note to the attack of its own pitch, no further than half-way to the stops around its own."""
+    heard = np.flatnonzero(stops.is_heard)
+    times = stops.onset_sec[heard]
+    gap_sec = np.diff(times, prepend=times[0] - 2 * _REACH_SEC, append=times[-1] + 2 * _REACH_SEC)
+    nearest_sec = np.full(len(stops.onset_sec), _REACH_SEC)
+    nearest_sec[heard] = np.minimum(gap_sec[:-1], gap_sec[1:])
+    reach_sec = np.clip(nearest_sec[stop] / 2, _LEAST_REACH_SEC, _REACH_SEC)
+    known = np.isfinite(onset_sec)
+    moved = onset_sec.copy()
+    moved[known] = attacks.nearest(
+        onset_sec[known] + bias_sec, pitch_index(pitch[known]), reach_sec[known], _USUAL_ASYNCHRONY_SEC
+    )
+    moved[known] -= bias_sec
+    return moved
 
 
 def _tempo_map(played: PlayedScore, on_course: PlayingCourse, stops: StopTimes) -> TempoMap:

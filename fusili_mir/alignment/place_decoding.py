@@ -11,11 +11,11 @@ from dataclasses import dataclass, replace
 from fusili_mir.alignment.frame_places import frames_of_places
 from fusili_mir.alignment.note_places import find_places
 from fusili_mir.alignment.position_maps import PlaceMoments
+from fusili_mir.alignment.stop_pitches import evidence_of, pitches_of_places
 from fusili_mir.arrays import Int64, Table
 from fusili_mir.decoding.course import reading_course
 from fusili_mir.decoding.rough_search import DecodingOptions
 from fusili_mir.decoding.similarity import CourseSimilarity
-from fusili_mir.decoding.stop_times import stop_times
 from fusili_mir.decoding.warping_path import WarpingPath, decode_path
 from fusili_mir.model.encoded import EncodedAudio, EncodedScore
 from fusili_mir.short_repr import short_repr
@@ -77,7 +77,9 @@ def decode_places(
     by_column = CourseSimilarity(score.embeddings, score.mask, audio.frames, reading_course(columns))
     places = find_places(by_column, scale, score.axis, audio.sound.is_silent)
     by_place = replace(by_column, course=places.course)
-    path = decode_path(by_place, audio.grid.frame_sec, scale, options, audio.sound)
-    times = stop_times(path, by_place, audio.grid, audio.envelope)
-    frames = frames_of_places(path, places, times, by_column.course, score.axis, audio.grid)
-    return DecodedPlaces(path, by_place, frames, places.moments(times, columns, score.axis))
+    options = options or DecodingOptions()
+    pitches = None if score.pitches is None else pitches_of_places(score.pitches, places.course)
+    evidence = evidence_of(audio, pitches, options.law)
+    found = decode_path(by_place, audio.grid, scale, options, audio.sound, evidence)
+    frames = frames_of_places(found.path, places, found.times, by_column.course, score.axis, audio.grid)
+    return DecodedPlaces(found.path, by_place, frames, places.moments(found.times, columns, score.axis))

@@ -10,7 +10,7 @@ from scipy.ndimage import maximum_filter1d
 from fusili_mir.arrays import Float32
 from fusili_mir.audio.sound_envelope import STEP_SEC, SoundEnvelope
 
-__all__ = ["EnvelopeMeter"]
+__all__ = ["EnvelopeMeter", "share_kept"]
 
 _WINDOW_SEC = 0.060
 _LAG = 2  # steps over which a rise is measured
@@ -20,7 +20,7 @@ _NEAR_STEPS = 5
 _TINY = np.finfo(np.float32).tiny
 
 
-def _share_kept(level: Float32) -> Float32:
+def share_kept(level: Float32) -> Float32:
     """Return the share of its level, at most 1, that a sound keeps after each step: less where it is cut off.
 
     An abrupt end clicks just as an abrupt beginning does.
@@ -67,7 +67,7 @@ class EnvelopeMeter:
         # A window sees a sound about half a lag before the onset reaches its middle. A rise from one step to a
         # later one is therefore dated at the later one.
         rise, level = (np.concatenate([np.zeros(0, np.float32), *v]) for v in (self._rises, self._levels))
-        return SoundEnvelope(rise * _share_kept(level), level, self._step_sec, self._start_sec)
+        return SoundEnvelope(rise * share_kept(level), level, self._step_sec, self._start_sec)
 
     def _measure(self, block: Float32) -> None:
         samples = np.concatenate((self._rest, block))

@@ -48,6 +48,8 @@ class HeardRecording:
         Second of the recording at which its samples start; not 0 for an excerpt.
     gain : float
         Factor by which its samples have been multiplied; 1 unless the recording is quiet.
+    usual_gain : float
+        Further factor that brings the loud parts to the usual level.
     """
 
     def __init__(self, recording: RecordingLike, sample_rate_hz: int, progress: bool = False) -> None:
@@ -71,6 +73,7 @@ class HeardRecording:
                 ) from error
             raise
         self.gain = level.gain
+        self.usual_gain = level.usual_gain / self.gain
 
     def __len__(self) -> int:
         return self._n_samples
@@ -90,6 +93,12 @@ class HeardRecording:
         starts = range(0, self._n_samples, _BLOCK_SAMPLES)
         for _ in progress_bar(starts, "encoding the recording", shown=progress):
             yield np.float32(self.gain) * np.frombuffer(self._file.read(n_bytes), np.float32)
+
+    def read(self, first: int, last: int) -> Float32:
+        """Return the samples ``first <= sample < last`` [shape=(n,)]."""
+        size = np.dtype(np.float32).itemsize
+        self._file.seek(first * size)
+        return np.float32(self.gain) * np.frombuffer(self._file.read(max(0, last - first) * size), np.float32)
 
     def __enter__(self) -> HeardRecording:
         return self

@@ -54,6 +54,12 @@ class LevelMeter:
         return 10 * float(np.log10(loud)) if loud > 0 else -np.inf
 
     @property
+    def usual_gain(self) -> float:
+        """The factor that brings the loud parts to the usual level, quiet or not."""
+        level_db = self.loud_db
+        return float(10 ** ((_USUAL_DB - level_db) / 20)) if np.isfinite(level_db) else 1.0
+
+    @property
     def gain(self) -> float:
         """Factor that brings the samples to a usual level; 1 unless they are quiet."""
         level_db = self.loud_db

@@ -34,22 +34,15 @@ class Course:
         columns if only images are known. Non-decreasing.
     of_columns : bool
         Whether every column is a stop, because it is not known where something begins.
-    spread : float
-        How far durations in a recording deviate from those of the course at a steady tempo: the standard
-        deviation of the logarithm of their ratio.
-
-    Examples
-    --------
-    >>> course = Course(columns=np.array([3, 4, 9]), first=np.array([0, 2, 3]), start=np.array([0.0, 1.0, 2.5]))
-    >>> len(course), course.columns[course.first[0] : course.first[1]].tolist()  # stops, columns of stop 0
-    (2, [3, 4])
+    is_spaced : bool
+        Whether its times are distances on a page, which follow the durations of the music only loosely.
     """
 
     columns: Int64
     first: Int64
     start: Float64
     of_columns: bool = False
-    spread: float = 0.12
+    is_spaced: bool = False
 
     def __post_init__(self) -> None:
         if len(self.first) < 2 or len(self.start) != len(self.first):

@@ -8,7 +8,7 @@ sounds in an order that the score does not explain.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -16,6 +16,7 @@ import numpy as np
 from fusili_mir.arrays import Float32, Int64
 from fusili_mir.decoding.course import Course
 from fusili_mir.decoding.similarity import CourseSimilarity, log_mean_exp, pool_frames
+from fusili_mir.decoding.timing_law import TimingLaw
 from fusili_mir.decoding.viterbi import (
     Block,
     DecodedPath,
@@ -46,12 +47,12 @@ class DecodingOptions:
     hub_weight, column_hub_weight : float
         How strongly stops that resemble everything are penalised, as the baseline does for frames: 1 is in full,
         as in one Sinkhorn iteration. The second applies to courses of single columns.
-    onset_weight : float
-        Weight of the onsets that are heard; see `fusili_mir.audio.sound_envelope.FrameSound`.
     band_stops : int
         Smallest width of the band, in stops.
     rough_cells : int
         Largest number of cells in the rough search.
+    law : TimingLaw
+        How stops are timed; fitted for a bundle.
     """
 
     max_speed: float = 16.0
@@ -61,9 +62,9 @@ class DecodingOptions:
     jump_cost: float = 40.0
     hub_weight: float = 1.0
     column_hub_weight: float = 0.6
-    onset_weight: float = 8.0
     band_stops: int = 256
     rough_cells: int = 2**23
+    law: TimingLaw = field(default_factory=TimingLaw)
 
     def __post_init__(self) -> None:
         if self.max_speed < 1 or self.band_stops < 16 or self.rough_cells < 2**10:

@@ -1,7 +1,7 @@
 """From similarities to one warping path over the whole recording.
 
-A rough search over all stops is followed by an exact one in a band around its path. Then the beginnings of stops
-are moved to onsets at a steady tempo.
+A rough search over all stops is followed by an exact one in a band around its path. Then a semi-Markov model of
+how scores are played times the stops.
 """
 
 from __future__ import annotations
@@ -12,14 +12,30 @@ import numpy as np
 
 from fusili_mir.arrays import Bool, Float32, Int64
 from fusili_mir.audio.sound_envelope import FrameSound
+from fusili_mir.decoding.course import Course
+from fusili_mir.decoding.onset_evidence import NoOnsets, OnsetEvidence
 from fusili_mir.decoding.rough_search import DecodingOptions, RoughSearch, path_costs, played_columns
+from fusili_mir.decoding.semi_markov import TimedStops, time_stops
 from fusili_mir.decoding.similarity import CourseSimilarity
-from fusili_mir.decoding.steady_path import settle
 from fusili_mir.decoding.stop_likelihoods import StopLikelihoods
+from fusili_mir.decoding.stop_times import StopTimes
 from fusili_mir.decoding.viterbi import Block, DecodedPath, best_path
+from fusili_mir.errors import InputError
+from fusili_mir.geometry import FrameGrid
 from fusili_mir.short_repr import short_repr
 
-__all__ = ["DecodingOptions", "RoughSearch", "WarpingPath", "decode_path", "played_columns"]
+__all__ = [
+    "TRUSTED_RELIABILITY",
+    "DecodedCourse",
+    "DecodingOptions",
+    "RoughSearch",
+    "WarpingPath",
+    "decode_path",
+    "played_columns",
+]
+
+TRUSTED_RELIABILITY = 0.2
+"""Least reliability of a path whose probabilities are taken at their word; below, they are lowered."""
 
 _BAND_FRAMES = 64
 _SHORT_SEC = 2.0
@@ -39,7 +55,7 @@ class WarpingPath:
     similarity : np.ndarray of float [shape=(M,)]
         Cosine of each frame with its stop.
     confidence : np.ndarray of float [shape=(M,)]
-        Likelihood of the stop relative to the best one nearby: 1 if it is the best; 0 in the filler.
+        Probability that the stop of the frame begins within 0.1 s of its time; 0 in the filler.
     reliability : float
         Reliability of the whole path: 0 if the score explains the recording no better than the recording played
         backwards, 1 if ignoring the order of the score would explain it no better.
@@ -52,37 +68,61 @@ class WarpingPath:
     reliability: float
 
 
+@dataclass(frozen=True)
+class DecodedCourse:
+    """A recording along a course.
+
+    Attributes
+    ----------
+    path : WarpingPath
+        Frame -> stop.
+    times : StopTimes
+        When each stop begins.
+    """
+
+    path: WarpingPath
+    times: StopTimes
+
+
 def decode_path(
     similarity: CourseSimilarity,
-    frame_sec: float,
+    grid: FrameGrid,
     scale: float,
     options: DecodingOptions | None = None,
     sound: FrameSound | None = None,
-) -> WarpingPath:
-    """Find the path of a recording along a course.
+    evidence: OnsetEvidence | None = None,
+) -> DecodedCourse:
+    """Find the path of a recording along a course, and when each stop begins.
 
     Parameters
     ----------
     similarity : CourseSimilarity
-    frame_sec : float
-        Time from one frame to the next.
+    grid : FrameGrid
+        Times of the frames.
     scale : float
         The bundle's scale of cosines.
     options : DecodingOptions, optional
     sound : FrameSound, optional
-        Onsets and silences that are known about the frames.
+        Silences that are known about the frames.
+    evidence : OnsetEvidence, optional
+        What the sound says about the beginnings of stops.
 
     Returns
     -------
-    WarpingPath
-        Non-decreasing path; it may begin after the first stop and end before the last one.
+    DecodedCourse
+        Its path is non-decreasing; it may begin after the first stop and end before the last one.
+
+    Raises
+    ------
+    InputError
+        If nothing in the recording sounds like the course.
     """
     options = options or DecodingOptions()
     n_frames, n_stops = len(similarity.frames), len(similarity.course)
     sound = sound or FrameSound.unknown(n_frames)
     sounding = sound.sounding
     heard = replace(similarity, frames=similarity.frames[sounding])
-    rough = RoughSearch(heard, frame_sec, scale, options)
+    rough = RoughSearch(heard, grid.frame_sec, scale, options)
     likelihoods = StopLikelihoods.of(
         similarity, scale, options.hub_weight_of(similarity.course), sound.is_silent
     )
@@ -90,16 +130,28 @@ def decode_path(
         likelihoods.among(sounding),
         _band(rough.path(), rough.factors, len(sounding), n_stops, options.band_stops),
         n_stops,
-        path_costs(options, rough.stop_weights, len(sounding), frame_sec),
+        path_costs(options, rough.stop_weights, len(sounding), grid.frame_sec),
     )
     path = _with_silences(path, sounding, n_frames)
-    path = _settled(path, likelihoods, np.float32(options.onset_weight) * sound.onset, frame_sec)
-    return WarpingPath(
-        stop=path.stop,
-        is_filler=path.is_filler,
-        similarity=similarity.pairs(np.arange(n_frames), path.stop),
-        confidence=np.where(path.is_filler, 0.0, np.exp(path.gap)).astype(np.float32),
-        reliability=rough.reliability,
+    music = np.flatnonzero(~path.is_filler)
+    if not len(music):
+        raise InputError("nothing in the recording sounds like the score; is it a recording of this piece?")
+    evidence = evidence or NoOnsets(grid.end_sec - grid.start_sec, start_sec=grid.start_sec)
+    timed = time_stops(
+        path.stop[music], music, likelihoods, evidence, grid.start_sec, grid.frame_sec, options.law
+    )
+    trusted = min(1.0, rough.reliability / TRUSTED_RELIABILITY)
+    times = _stop_times(timed, similarity.course, music, grid, trusted)
+    stop, is_filler = _frames(timed, path, grid, likelihoods)
+    return DecodedCourse(
+        WarpingPath(
+            stop=stop,
+            is_filler=is_filler,
+            similarity=similarity.pairs(np.arange(n_frames), stop),
+            confidence=np.where(is_filler, 0.0, times.confidence[stop]).astype(np.float32),
+            reliability=rough.reliability,
+        ),
+        times,
     )
 
 
@@ -113,27 +165,34 @@ def _with_silences(path: DecodedPath, sounding: Int64, n_frames: int) -> Decoded
     )
 
 
-def _settled(
-    path: DecodedPath, likelihoods: StopLikelihoods, onset: Float32, frame_sec: float
-) -> DecodedPath:
-    """Settle the beginnings of stops; frames before the first one are filler."""
-    music = np.flatnonzero(~path.is_filler)
-    if not len(music):
-        return path
+def _stop_times(
+    timed: TimedStops, course: Course, music: Int64, grid: FrameGrid, trusted: float
+) -> StopTimes:
+    """Put the times of stops in order; stops that were left out lie between their neighbours as in the score."""
+    onset_sec, probability = np.full(len(course), np.nan), np.zeros(len(course))
+    onset_sec[timed.stops], probability[timed.stops] = timed.seconds, trusted * timed.probability
+    heard = np.arange(timed.stops[0], timed.stops[-1] + 1)
+    left_out = heard[np.isnan(onset_sec[heard])]
+    onset_sec[left_out] = np.interp(course.start[left_out], course.start[timed.stops], timed.seconds)
+    onset_sec[heard] = grid.within(onset_sec[heard])
+    end_sec = float(grid.within(grid.start_sec + (music[-1] + 1) * grid.frame_sec))
+    return StopTimes(onset_sec, max(end_sec, float(onset_sec[heard[-1]])), probability)
+
+
+def _frames(
+    timed: TimedStops, path: DecodedPath, grid: FrameGrid, likelihoods: StopLikelihoods
+) -> tuple[Int64, Bool]:
+    """Return the stop of each frame, and whether something else sounds in it."""
     frames = np.arange(len(path.stop))
+    middle_sec = grid.start_sec + (frames + 0.5) * grid.frame_sec
+    number = np.searchsorted(timed.seconds, middle_sec, side="right") - 1
+    music = np.flatnonzero(~path.is_filler)
     after = np.searchsorted(music, frames).clip(max=len(music) - 1)  # the next frame of music
-    lasting_sec = (music[after] - music[np.maximum(after - 1, 0)] - 1) * frame_sec
+    lasting_sec = (music[after] - music[np.maximum(after - 1, 0)] - 1) * grid.frame_sec
     between = (frames > music[0]) & (frames < music[-1])
     # A short filler is a note that sounds different, and a silence may be a rest.
-    kept = np.flatnonzero(~path.is_filler | (between & (likelihoods.is_silent | (lasting_sec < _SHORT_SEC))))
-    settled = settle(path.stop[kept], likelihoods.among(kept), onset[kept], frame_sec)
-    is_filler = path.is_filler.copy()
-    is_filler[kept] |= settled < 0
-    last_kept = np.maximum(np.searchsorted(kept, frames, side="right") - 1, 0)
-    stop = np.maximum(settled, settled[settled >= 0][0])[last_kept]
-    best = np.where(path.is_filler, 0.0, likelihoods.pairs(frames, path.stop)) - path.gap
-    gap = np.where(is_filler, 0.0, likelihoods.pairs(frames, stop)) - best
-    return DecodedPath(stop, is_filler, np.minimum(gap, 0.0).astype(np.float32))
+    passing = between & (likelihoods.is_silent | (lasting_sec < _SHORT_SEC))
+    return timed.stops[np.maximum(number, 0)], (path.is_filler & ~passing) | (number < 0)
 
 
 def _band(

@@ -71,19 +71,34 @@ class Bundle:
     def read_graph(self, tower: Tower) -> bytes:
         """Read a graph, which must match its checksum in the manifest and contain all its weights."""
         path = self.graph_path(tower)
-        try:
-            graph = path.read_bytes()
-        except OSError as error:
-            raise InputError(f"{path}: cannot be read ({error.strerror})") from error
-        expected = self.spec(tower).sha256
-        found = hashlib.sha256(graph).hexdigest()
-        if found != expected:
-            raise InputError(
-                f"{path}: sha256 {found[:12]}..., expected {expected[:12]}... as in the manifest; "
-                "the file is damaged or belongs to another bundle: copy the folder again"
-            )
+        graph = _read_checked(path, self.spec(tower).sha256)
         refuse_external_data(str(path), graph)
         return graph
+
+    def read_file(self, name: str, sha256: str, max_bytes: int) -> bytes:
+        """Read another file of the bundle, which must lie in its folder and match its checksum."""
+        path = self.folder / name
+        if Path(name).name != name or path.resolve().parent != self.folder.resolve():
+            raise InputError(f"{path}: expected the plain name of a file in the bundle's folder")
+        if not path.is_file() or path.stat().st_size > max_bytes:
+            raise InputError(
+                f"{path}: missing, or more than {max_bytes // 10**6} MB; copy the whole folder of the bundle"
+            )
+        return _read_checked(path, sha256)
+
+
+def _read_checked(path: Path, expected: str) -> bytes:
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror})") from error
+    found = hashlib.sha256(content).hexdigest()
+    if found != expected:
+        raise InputError(
+            f"{path}: sha256 {found[:12]}..., expected {expected[:12]}... as in the manifest; "
+            "the file is damaged or belongs to another bundle: copy the folder again"
+        )
+    return content
 
 
 def load_bundle(folder: str | Path) -> Bundle:

@@ -83,7 +83,7 @@ def encode_pages_cached(
     if Path(filename).exists():
         known = load_encoded_score(filename, key)
         if known is not None:
-            return known
+            return encoder.with_pitches(known)
     encoded = encoder.encode_pages(pages, progress)
     save_encoded_score(encoded, filename, key)
     return encoded

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from fusili_mir.arrays import Bool, Float32
+from fusili_mir.audio.attack_map import AttackMap
 from fusili_mir.audio.sound_envelope import FrameSound, SoundEnvelope
 from fusili_mir.errors import InputError
 from fusili_mir.geometry import FrameGrid
@@ -30,12 +31,16 @@ class EncodedScore:
         False for patches that show nothing of the system.
     segment_embeddings : np.ndarray [shape=(n_segments, d)], float32, optional
         Global embeddings of the segments that the score was cut into, in reading order.
+    pitches : np.ndarray [shape=(C, 88)], float32, optional
+        Probability that a note of each pitch of a piano is printed in each column, as far as the bundle can
+        read it.
     """
 
     axis: ScoreAxis
     embeddings: Float32
     mask: Bool
     segment_embeddings: Float32 | None = None
+    pitches: Float32 | None = None
 
     def __post_init__(self) -> None:
         shape = self.embeddings.shape
@@ -61,12 +66,15 @@ class EncodedAudio:
         Global embeddings of the clips that the recording was cut into, in order.
     envelope : SoundEnvelope, optional
         Envelope of the same recording.
+    attacks : AttackMap, optional
+        Attacks of each pitch in the same recording.
     """
 
     frames: Float32
     grid: FrameGrid
     clip_embeddings: Float32 | None = None
     envelope: SoundEnvelope | None = None
+    attacks: AttackMap | None = None
 
     def __post_init__(self) -> None:
         if self.frames.ndim != 2 or len(self.frames) != len(self.grid):

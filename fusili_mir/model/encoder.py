@@ -10,20 +10,25 @@ The functions `encode_pages` and `encode_recording` do the same for a single use
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from fusili_mir.arrays import Float32
+from fusili_mir.audio.attack_meter import AttackMeter
 from fusili_mir.audio.envelope_meter import EnvelopeMeter
 from fusili_mir.audio.heard_recording import HeardRecording
+from fusili_mir.audio.pitch_curve import PitchCurve, Retuning
 from fusili_mir.audio.recording import RecordingLike
 from fusili_mir.errors import FusiliError, InputError
 from fusili_mir.geometry import FrameGrid
 from fusili_mir.model.bundle import Bundle, Tower
 from fusili_mir.model.clips import Clip, ClipLayout, cut_clips
 from fusili_mir.model.encoded import EncodedAudio, EncodedScore
+from fusili_mir.model.pitch_reader import PitchReader
+from fusili_mir.model.retuned_frames import retuned_frames
 from fusili_mir.model.score_segments import ScoreSegment, cut_image, segment_pages
 from fusili_mir.model.sessions import GraphSession, open_session
 from fusili_mir.pages.score_axis import ScoreAxis
@@ -102,12 +107,24 @@ class Encoder:
                 embeddings.append(kept * segment.rows_shown[:, None])
                 masks.append(np.broadcast_to(segment.rows_shown, kept.shape[:2]))
             pooled.append(whole)
-        return EncodedScore(
-            ScoreAxis(np.concatenate(columns)),
-            np.concatenate(embeddings),
-            np.concatenate(masks),
-            np.concatenate(pooled),
+        return self.with_pitches(
+            EncodedScore(
+                ScoreAxis(np.concatenate(columns)),
+                np.concatenate(embeddings),
+                np.concatenate(masks),
+                np.concatenate(pooled),
+            )
         )
+
+    def with_pitches(self, score: EncodedScore) -> EncodedScore:
+        """Add the pitches that the bundle can read off the columns of a score, if it can read any."""
+        reader = self.pitch_reader
+        return score if reader is None else replace(score, pitches=reader.read(score.embeddings))
+
+    @cached_property
+    def pitch_reader(self) -> PitchReader | None:
+        """What reads pitches off the embeddings of columns, if the bundle has it."""
+        return PitchReader.of(self.bundle)
 
     def check(self) -> None:
         """Raise now what would be raised later: a missing runtime, a device or a graph that cannot be used."""
@@ -115,7 +132,10 @@ class Encoder:
         _ = self.audio_session
 
     def encode_recording(
-        self, recording: RecordingLike | HeardRecording, progress: bool = False
+        self,
+        recording: RecordingLike | HeardRecording,
+        progress: bool = False,
+        pitch: PitchCurve | None = None,
     ) -> EncodedAudio:
         """Encode a recording.
 
@@ -125,39 +145,56 @@ class Encoder:
             Anything that `open_recording` opens, or one that has been read already at the bundle's sampling rate.
         progress : bool
             Whether to show a progress bar on a terminal.
+        pitch : PitchCurve, optional
+            How far the recording sounds above the pages of its score: it is encoded as if it sounded at their
+            pitch. All times remain those of the recording.
 
         Returns
         -------
         EncodedAudio
         """
         if isinstance(recording, HeardRecording):
-            return self._encode_heard(recording, progress)
+            return self._encode_heard(recording, progress, pitch)
         with HeardRecording(recording, self.bundle.audio.sample_rate_hz, progress) as heard:
-            return self._encode_heard(heard, progress)
+            return self._encode_heard(heard, progress, pitch)
 
-    def _encode_heard(self, heard: HeardRecording, progress: bool) -> EncodedAudio:
+    def encode_samples(self, samples: Float32) -> Float32:
+        """Encode a few seconds of mono sound at the bundle's sampling rate; returns frames [shape=(M, d)]."""
+        return self._encode_blocks([samples])[0]
+
+    def _encode_heard(self, heard: HeardRecording, progress: bool, pitch: PitchCurve | None) -> EncodedAudio:
         spec = self.bundle.audio
         if heard.sample_rate_hz != spec.sample_rate_hz:
             raise InputError(
                 f"{heard.name}: read at {heard.sample_rate_hz} Hz, but the bundle needs {spec.sample_rate_hz} Hz"
             )
         meter = EnvelopeMeter(spec.sample_rate_hz, heard.start_sec)
-        clips = cut_clips(meter.listen(heard.blocks(progress)), ClipLayout.of(spec))
+        cents = 0.0 if pitch is None else float(pitch.at(heard.start_sec + heard.duration_sec / 2))
+        attacks = AttackMeter(spec.sample_rate_hz, heard.usual_gain, heard.start_sec, cents)
+        blocks = meter.listen(attacks.listen(heard.blocks(progress)))
+        if pitch is None:
+            frames, pooled = self._encode_blocks(blocks)
+            grid = FrameGrid(
+                len(frames), spec.frame_sec, heard.start_sec, heard.duration_sec, heard.start_sec
+            )
+        else:
+            retuning = Retuning(pitch, len(heard), heard.sample_rate_hz, heard.start_sec)
+            read, pooled = self._encode_blocks(retuning.read(blocks))
+            frames, grid = retuned_frames(read, spec.frame_sec, retuning)
+        envelope = meter.envelope()
+        return EncodedAudio(frames, grid, pooled, envelope, attacks.attacks(envelope.level))
+
+    def _encode_blocks(self, blocks: Iterable[Float32]) -> tuple[Float32, Float32]:
+        """Return the embeddings of frames [shape=(M, d)] and of clips [shape=(n_clips, d)]."""
+        spec = self.bundle.audio
+        clips = cut_clips(blocks, ClipLayout.of(spec))
         frames, pooled = [], []
         for batch in _clip_batches(clips, self.batch_size):
             waveforms = np.stack([clip.samples for clip in batch])
             local, whole = self._run("audio", waveforms, waveforms.shape[1] // spec.frame_samples)
             frames += [rows[clip.keep_from : clip.keep_to] for clip, rows in zip(batch, local, strict=True)]
             pooled.append(whole)
-        stitched = np.concatenate(frames)
-        grid = FrameGrid(
-            len(stitched),
-            spec.frame_sec,
-            heard.start_sec,
-            heard.duration_sec,
-            audio_start_sec=heard.start_sec,
-        )
-        return EncodedAudio(stitched, grid, np.concatenate(pooled), meter.envelope())
+        return np.concatenate(frames), np.concatenate(pooled)
 
     def _run(self, tower: Tower, batch: Float32, n_tokens: int) -> list[Float32]:
         """Return local [shape=(B, n_tokens, d)] and global [shape=(B, d)] embeddings of a batch."""

@@ -200,6 +200,9 @@ class Manifest:
         How it was trained, on what, and what was measured on which data.
     parity : list
         Differences from the checkpoint that it was exported from, one row per output and batch.
+    decoder : dict
+        What was fitted for decoding with this bundle, and on what: `law` (see `TimingLaw`), `pitch_reader` (see
+        `PitchReader`). May be empty.
     format : int
         `BUNDLE_FORMAT`.
     """
@@ -216,6 +219,7 @@ class Manifest:
     training_data: dict[str, Any] = field(default_factory=dict)
     quality: dict[str, Any] = field(default_factory=dict)
     parity: list[Any] = field(default_factory=list)
+    decoder: dict[str, Any] = field(default_factory=dict)
     format: int = BUNDLE_FORMAT
 
     def __post_init__(self) -> None:
@@ -268,7 +272,7 @@ def _manifest(content: Any) -> Manifest:
             else "another export"
         )
         raise InputError(f"bundle format {content['format']!r}, expected {BUNDLE_FORMAT}: use {way_out}")
-    return read_table(Manifest, content, name="the manifest", complete=True)
+    return read_table(Manifest, {"decoder": {}, **content}, name="the manifest", complete=True)
 
 
 def _check_graph_name(where: str, name: str) -> None:

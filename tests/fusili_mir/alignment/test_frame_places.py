@@ -83,10 +83,10 @@ def test_at_a_line_break_the_place_jumps_to_the_next_system(tmp_path: Path) -> N
     assert np.all(frames["x"][breaks] < pages.systems["x1"][frames["system"][breaks]] + 1)
 
 
-def test_confidences_are_lowered_by_the_reliability(tmp_path: Path) -> None:
+def test_frames_are_as_sure_as_the_path(tmp_path: Path) -> None:
     (tmp_path / "one.musicxml").write_text(score([measure(note("C5", "half"), first=True)]))
     pages = render_pages(tmp_path / "one.musicxml")
-    assert frames_at_two_per_beat(pages, play_pages(pages))["confidence"].tolist() == [0.5] * 4
+    assert frames_at_two_per_beat(pages, play_pages(pages))["confidence"].tolist() == [1.0] * 4
 
 
 PLACES = np.array([5, 15, 25, 35, 45, 55])

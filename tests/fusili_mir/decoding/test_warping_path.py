@@ -14,6 +14,7 @@ from fusili_mir.decoding.warping_path import (
     played_columns,
 )
 from fusili_mir.errors import InputError
+from fusili_mir.geometry import FrameGrid
 
 SCALE = 20.0
 FRAME_SEC = 0.04
@@ -39,7 +40,8 @@ def similarity_of(embeddings: Float32, frames: Float32, columns: Int64 | None = 
 
 
 def decode(embeddings: Float32, frames: Float32, options: DecodingOptions | None = None) -> WarpingPath:
-    return decode_path(similarity_of(embeddings, frames), FRAME_SEC, SCALE, options)
+    grid = FrameGrid(len(frames), FRAME_SEC)
+    return decode_path(similarity_of(embeddings, frames), grid, SCALE, options).path
 
 
 def walk(n_columns: int, n_frames: int, seed: int = 2) -> Int64:
@@ -112,7 +114,9 @@ def test_repeats_and_leaps_are_found_in_the_recording() -> None:
         RoughSearch(similarity_of(embeddings, frames), FRAME_SEC, SCALE, DecodingOptions())
     )
     assert columns.tolist() == np.concatenate(runs).tolist()
-    path = decode_path(similarity_of(embeddings, frames, columns), FRAME_SEC, SCALE)
+    path = decode_path(
+        similarity_of(embeddings, frames, columns), FrameGrid(len(frames), FRAME_SEC), SCALE
+    ).path
     assert np.mean(columns[path.stop] == true) > 0.95
 
 

@@ -1,0 +1,63 @@
+"""The pitches of stops: known from a symbolic score, or read from page images."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from fusili_mir.alignment.played import PlayedScore
+from fusili_mir.alignment.playing_course import PlayingCourse
+from fusili_mir.arrays import Float32
+from fusili_mir.audio.attack_map import N_PITCHES, pitch_index
+from fusili_mir.decoding.course import Course
+from fusili_mir.decoding.onset_evidence import (
+    AnyOnsets,
+    NoOnsets,
+    OnsetEvidence,
+    PitchedOnsets,
+    StopPitches,
+)
+from fusili_mir.decoding.timing_law import TimingLaw
+from fusili_mir.model.encoded import EncodedAudio
+
+__all__ = ["evidence_of", "pitches_of_notes", "pitches_of_places"]
+
+_MOST_NOTES = 6.0  # read from one place of an image
+
+
+def pitches_of_notes(played: PlayedScore, on_course: PlayingCourse) -> StopPitches:
+    """Return the pitches of the notes that begin at each stop."""
+    weights = np.zeros((len(on_course.course), N_PITCHES), np.float32)
+    placed = on_course.stop_of_note >= 0
+    weights[on_course.stop_of_note[placed], pitch_index(played.notes["pitch"][placed])] = 1.0
+    n_notes = np.maximum(weights.sum(axis=1), 1.0)
+    return StopPitches(weights / n_notes[:, None], n_notes)
+
+
+def pitches_of_places(pitches: Float32, course: Course) -> StopPitches:
+    """Return the pitches that are read at each place.
+
+    Parameters
+    ----------
+    pitches : np.ndarray [shape=(C, 88)]
+        Probabilities for each column.
+    course : Course
+        The places.
+
+    Returns
+    -------
+    StopPitches
+        The most certain column of a place counts, pitch by pitch.
+    """
+    weights = np.maximum.reduceat(pitches[course.columns], course.first[:-1], axis=0)
+    expected = weights.sum(axis=1)
+    n_notes = np.clip(expected, 1.0, _MOST_NOTES).astype(np.float32)
+    return StopPitches(weights / np.maximum(expected, 1e-6)[:, None], n_notes, are_read=True)
+
+
+def evidence_of(audio: EncodedAudio, pitches: StopPitches | None, law: TimingLaw) -> OnsetEvidence:
+    """Return what is known about the onsets of a recording: those of pitches, of anything, or nothing."""
+    if audio.attacks is not None and pitches is not None and len(audio.attacks) > 1:
+        return PitchedOnsets(audio.attacks, pitches, law, audio.envelope)
+    if audio.envelope is not None and len(audio.envelope.rise) > 1:
+        return AnyOnsets(audio.envelope, law)
+    return NoOnsets(audio.grid.end_sec - audio.grid.start_sec, start_sec=audio.grid.start_sec)

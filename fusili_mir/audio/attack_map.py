@@ -1,0 +1,96 @@
+"""The attacks in a recording: how strongly each pitch is struck at each moment.
+
+Where the pitches of a score are known, a note begins where its own partials rise, not just where anything does.
+This tells the notes of a fast passage apart, and the notes of one chord from each other.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from fusili_mir.arrays import Float32, Float64, Int64
+from fusili_mir.audio.sound_envelope import STEP_SEC
+
+__all__ = ["LOWEST_PITCH", "N_PITCHES", "AttackMap", "pitch_index"]
+
+LOWEST_PITCH = 21
+"""MIDI number of the lowest key of a piano, the first pitch of an attack map."""
+N_PITCHES = 88
+
+_FAINTEST = 0.03  # a strength that says nothing: log-ratios are taken over it
+
+
+@dataclass(frozen=True)
+class AttackMap:
+    """The attacks of a recording; step i is the moment ``start_sec + i * step_sec``.
+
+    Attributes
+    ----------
+    strength : np.ndarray [shape=(n, 88)], float16
+        By how much the partials of each pitch of a piano rise, in log amplitude, beyond the mean of all pitches;
+        at least 0.
+    step_sec : float
+    start_sec : float
+        Moment of the first step; not 0 for an excerpt.
+    """
+
+    strength: npt.NDArray[np.float16]
+    step_sec: float = STEP_SEC
+    start_sec: float = 0.0
+
+    def __len__(self) -> int:
+        return len(self.strength)
+
+    def pooled(self, factor: int) -> Float32:
+        """Return the strongest attack of every `factor` steps [shape=(n // factor, 88)]."""
+        n_groups = len(self) // factor
+        groups = self.strength[: n_groups * factor].reshape(n_groups, factor, N_PITCHES)
+        return np.asarray(groups.max(axis=1), dtype=np.float32)
+
+    def nearest(self, seconds: Float64, pitches: Int64, reach_sec: Float64, spread_sec: float) -> Float64:
+        """Move the onsets of notes to the attacks of their own pitches.
+
+        Parameters
+        ----------
+        seconds : np.ndarray [shape=(n,)]
+            About when the notes begin; finite.
+        pitches : np.ndarray of int [shape=(n,)]
+            Index of the pitch of each note, see `pitch_index`.
+        reach_sec : np.ndarray [shape=(n,)]
+            How far each note may be moved.
+        spread_sec : float
+            How far notes usually are from where they are expected: near attacks count more than far ones.
+
+        Returns
+        -------
+        np.ndarray [shape=(n,)]
+            Located more finely than steps. A note without an attack nearby stays where it is.
+        """
+        last = len(self) - 2
+        if last < 1 or not len(seconds):
+            return seconds
+        most = max(1, round(float(reach_sec.max()) / self.step_sec))
+        away = np.arange(-most, most + 1)
+        at = np.clip(np.rint((seconds - self.start_sec) / self.step_sec).astype(np.int64), 0, len(self) - 1)
+        around = np.clip(at[:, None] + away, 1, last)
+        value = np.log(self.strength[around, pitches[:, None]].astype(np.float32) + _FAINTEST)
+        value = value - np.abs(away) * (self.step_sec / spread_sec)
+        value[np.abs(away) * self.step_sec > reach_sec[:, None]] = -np.inf
+        peak = np.take_along_axis(around, value.argmax(axis=1)[:, None], axis=1)[:, 0]
+        before, top, after = (self.strength[peak + shift, pitches].astype(np.float64) for shift in (-1, 0, 1))
+        curvature = np.maximum(2 * top - before - after, 1e-6)
+        between = np.clip((after - before) / (2 * curvature), -0.5, 0.5)
+        found = top > _FAINTEST
+        return np.where(found, self.start_sec + (peak + between) * self.step_sec, seconds)
+
+
+def pitch_index(midi_pitch: npt.ArrayLike) -> Int64:
+    """Return where MIDI pitches are in an attack map; pitches beyond a piano's go to its nearest key.
+
+    >>> pitch_index([21, 69, 120]).tolist()
+    [0, 48, 87]
+    """
+    return np.clip(np.asarray(midi_pitch, dtype=np.int64) - LOWEST_PITCH, 0, N_PITCHES - 1)

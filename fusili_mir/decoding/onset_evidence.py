@@ -1,0 +1,246 @@
+"""What the sound says about when each stop begins.
+
+Where the pitches of stops are known from a symbolic score, or can be read from an image, a stop begins where its
+own pitches are struck; otherwise, where anything begins.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Protocol
+
+import numpy as np
+
+from fusili_mir.arrays import Float32, Float64, Int64
+from fusili_mir.audio.attack_map import AttackMap
+from fusili_mir.audio.sound_envelope import SoundEnvelope
+from fusili_mir.decoding.timing_law import TimingLaw
+
+__all__ = ["AnyOnsets", "NoOnsets", "OnsetEvidence", "PitchedOnsets", "StopPitches"]
+
+_GROUP = 2  # steps in a cell of the grid on which stops are timed
+_REACH_STEPS = 5  # to either side of a cell's middle, where the onset itself is looked for
+_SPREAD_STEPS = 3.0
+
+
+@dataclass(frozen=True)
+class StopPitches:
+    """The pitches of the stops of a course.
+
+    Attributes
+    ----------
+    weights : np.ndarray [shape=(P, 88)], float32
+        Share of each pitch of an attack map in each stop; they add up to 1.
+    n_notes : np.ndarray [shape=(P,)], float32
+        Number of notes of each stop, as far as it is known; at least 1.
+    are_read : bool
+        Whether they were read from an image, and are less certain than those of a score.
+    """
+
+    weights: Float32
+    n_notes: Float32
+    are_read: bool = False
+
+
+class OnsetEvidence(Protocol):
+    """Log-likelihood ratios of onsets, on a grid of cells of `cell_sec`."""
+
+    @property
+    def cell_sec(self) -> float:
+        """Duration of a cell."""
+        ...
+
+    @property
+    def start_sec(self) -> float:
+        """Moment at which the first cell begins."""
+        ...
+
+    @property
+    def n_cells(self) -> int:
+        """Number of cells."""
+        ...
+
+    @property
+    def sound_weight(self) -> float:
+        """Share of the likelihoods of frames that counts beside it."""
+        ...
+
+    def nats(self, stop: int, cells: slice) -> Float32:
+        """Return the log-likelihood ratio that a stop begins in each of some cells [shape=(n,)]."""
+        ...
+
+    def refined(self, stops: Int64, seconds: Float64) -> Float64:
+        """Move the beginnings of stops, known to a cell, to onsets nearby."""
+        ...
+
+
+@dataclass(frozen=True)
+class PitchedOnsets:
+    """Evidence from the attacks of the pitches of each stop.
+
+    Attributes
+    ----------
+    attacks : AttackMap
+    pitches : StopPitches
+    law : TimingLaw
+    envelope : SoundEnvelope, optional
+        Onsets of anything, which count as well where the pitches are not certain.
+    """
+
+    attacks: AttackMap
+    pitches: StopPitches
+    law: TimingLaw
+    envelope: SoundEnvelope | None = None
+
+    @cached_property
+    def _cells(self) -> Float32:
+        return self.attacks.pooled(_GROUP)
+
+    @cached_property
+    def _of_anything(self) -> Float32 | None:
+        """Log-likelihood ratio that anything begins in each cell, which uncertain pitches leave room for."""
+        if self.envelope is None or not self.pitches.are_read:
+            return None
+        steps = self.envelope.nats[: self.n_cells * _GROUP]
+        steps = np.pad(steps, (0, self.n_cells * _GROUP - len(steps)))
+        nats = self.law.envelope_weight * steps.reshape(-1, _GROUP).max(axis=1)
+        return np.asarray(nats, dtype=np.float32)
+
+    @property
+    def cell_sec(self) -> float:
+        """Duration of a cell."""
+        return _GROUP * self.attacks.step_sec
+
+    @property
+    def start_sec(self) -> float:
+        """Moment at which the first cell begins: half a step before the moment of its first step."""
+        return self.attacks.start_sec - self.attacks.step_sec / 2
+
+    @property
+    def n_cells(self) -> int:
+        """Number of cells."""
+        return len(self._cells)
+
+    @property
+    def sound_weight(self) -> float:
+        """Share of the likelihoods of frames that counts beside it."""
+        return self.law.sound_weight
+
+    def nats(self, stop: int, cells: slice) -> Float32:
+        """Return the log-likelihood ratio that a stop begins in each of some cells [shape=(n,)]."""
+        strength = self._cells[cells] @ self.pitches.weights[stop]
+        nats = self.law.onset_nats(strength, float(self.pitches.n_notes[stop]), self.pitches.are_read)
+        return nats if self._of_anything is None else nats + self._of_anything[cells]
+
+    def refined(self, stops: Int64, seconds: Float64) -> Float64:
+        """Move the beginnings of stops to the strongest attack of their pitches nearby, or to any onset."""
+        if self.envelope is not None and self.pitches.are_read:
+            return self.envelope.nearest_onset(seconds, (_REACH_STEPS + 1) * self.envelope.step_sec)
+        strength, weights = self.attacks.strength, self.pitches.weights[stops]
+        at = np.rint((seconds - self.attacks.start_sec) / self.attacks.step_sec).astype(np.int64)
+        away = np.arange(-_REACH_STEPS - 1, _REACH_STEPS + 2)
+        around = np.clip(at[:, None] + away, 0, len(strength) - 1)
+        # n: stops, p: pitches
+        seen = np.stack([np.einsum("np,np->n", strength[step], weights) for step in around.T], axis=1)
+        return _peaks(seen, at, away, self.attacks.step_sec, self.attacks.start_sec, seconds, self.law)
+
+
+@dataclass(frozen=True)
+class AnyOnsets:
+    """Evidence from the envelope alone, the same for all stops.
+
+    Attributes
+    ----------
+    envelope : SoundEnvelope
+    law : TimingLaw
+    """
+
+    envelope: SoundEnvelope
+    law: TimingLaw
+
+    @property
+    def cell_sec(self) -> float:
+        """Duration of a cell."""
+        return _GROUP * self.envelope.step_sec
+
+    @property
+    def start_sec(self) -> float:
+        """Moment at which the first cell begins: half a step before the moment of its first step."""
+        return self.envelope.start_sec - self.envelope.step_sec / 2
+
+    @property
+    def n_cells(self) -> int:
+        """Number of cells."""
+        return len(self.envelope.rise) // _GROUP
+
+    @property
+    def sound_weight(self) -> float:
+        """Share of the likelihoods of frames that counts beside it."""
+        return self.law.sound_weight
+
+    def nats(self, stop: int, cells: slice) -> Float32:
+        """Return the log-likelihood ratio that something begins in each of some cells [shape=(n,)]."""
+        steps = self.envelope.nats[cells.start * _GROUP : cells.stop * _GROUP]
+        weighted = self.law.envelope_weight * steps.reshape(-1, _GROUP).max(axis=1)
+        return np.asarray(weighted, dtype=np.float32)
+
+    def refined(self, stops: Int64, seconds: Float64) -> Float64:
+        """Move the beginnings of stops to the onset nearest to them."""
+        return self.envelope.nearest_onset(seconds, (_REACH_STEPS + 1) * self.envelope.step_sec)
+
+
+@dataclass(frozen=True)
+class NoOnsets:
+    """No evidence: nothing is known about the sound but its embeddings.
+
+    Attributes
+    ----------
+    duration_sec : float
+        Length of the recording.
+    cell_sec : float
+    start_sec : float
+    """
+
+    duration_sec: float
+    cell_sec: float = 0.02
+    start_sec: float = 0.0
+
+    @property
+    def n_cells(self) -> int:
+        """Number of cells."""
+        return max(1, int(np.ceil(self.duration_sec / self.cell_sec)))
+
+    @property
+    def sound_weight(self) -> float:
+        """All of the likelihoods of frames counts: there is nothing else."""
+        return 1.0
+
+    def nats(self, stop: int, cells: slice) -> Float32:
+        """Return zeros."""
+        return np.zeros(cells.stop - cells.start, np.float32)
+
+    def refined(self, stops: Int64, seconds: Float64) -> Float64:
+        """Return the beginnings as they are."""
+        return seconds
+
+
+def _peaks(
+    seen: Float32,
+    at: Int64,
+    away: Int64,
+    step_sec: float,
+    start_sec: float,
+    seconds: Float64,
+    law: TimingLaw,
+) -> Float64:
+    """Find the peak of each row, near ones before far ones, more finely than steps [shape=(n,)]."""
+    inner = seen[:, 1:-1]
+    value = np.log(inner + law.faintest_strength) - np.abs(away[1:-1]) / _SPREAD_STEPS
+    best = value.argmax(axis=1)
+    row = np.arange(len(seen))
+    before, top, after = (seen[row, best + shift].astype(np.float64) for shift in (0, 1, 2))
+    curvature = np.maximum(2 * top - before - after, 1e-6)
+    between = np.clip((after - before) / (2 * curvature), -0.5, 0.5)
+    found = start_sec + (at + away[1:-1][best] + between) * step_sec - law.bias_sec
+    return np.where(top > law.faintest_strength, found, seconds)

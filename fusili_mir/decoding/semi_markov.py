@@ -1,0 +1,352 @@
+"""Timing stops: a semi-Markov model of how a score is played.
+
+A path through frames (`viterbi`) tells roughly when each stop is played. Here each stop gets the cell of 20 ms in
+which it begins, so that three log-likelihoods add up to the most:
+
+    onset     how the sound begins there, for the pitches of this stop (`onset_evidence`)
+    sound     how the frames from there to the next stop sound, by their embeddings
+    duration  log-normal around the duration in the score times the local tempo (`timing_law`)
+
+The tempo is that of the stops around, taken from the path first and then from the times found with it. Given the
+tempo, the search is exact within the reach of each stop. Sums over all ways to time the stops, in place of the
+best one, give the probability that a stop begins within a tenth of a second of its time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+from fusili_mir.arrays import Float32, Float64, Int64
+from fusili_mir.decoding.onset_evidence import OnsetEvidence
+from fusili_mir.decoding.stop_likelihoods import StopLikelihoods
+from fusili_mir.decoding.timing_law import TimingLaw
+from fusili_mir.decoding.viterbi import Block
+
+__all__ = ["TimedStops", "played_stops", "time_stops"]
+
+_NEVER = np.float32(-1e9)
+_LONGEST_PASSED = 3  # stops in a row without a frame that may still have been played; more were left out
+_LEAST_NATS = np.float32(-2.0)  # a frame that sounds different says so, and no more
+_LONG_SEC = 2.5  # a stop may last so much longer than three times what is usual
+_BLOCK_STOPS = 16
+_NEAR_SEC = 0.1
+_LEAST_GAP_SEC = 0.001
+_FIRST_NATS_PER_SEC = 0.5  # how much the first stop is drawn to where the path has it
+
+
+@dataclass(frozen=True)
+class _Round:
+    """One of two rounds: the first finds the way with few durations, the second times it with all.
+
+    Attributes
+    ----------
+    reach_sec : float
+        How far a stop may move.
+    n_smoothed : int
+        Number of stops to either side over which the tempo is taken.
+    n_durations : int
+        How many usual durations are tried, at most; beyond that number they lie ever further apart.
+    dense_sec : float
+        Up to which duration all are tried, however short the stop should be: pauses end on an onset, too.
+    """
+
+    reach_sec: float
+    n_smoothed: int
+    n_durations: int
+    dense_sec: float
+
+
+_ROUNDS = (_Round(3.0, 40, 48, 0.0), _Round(1.0, 24, 400, 1.2))
+
+
+@dataclass(frozen=True)
+class TimedStops:
+    """Stops with their times.
+
+    Attributes
+    ----------
+    stops : np.ndarray of int [shape=(n,)]
+        Those that were played. Strictly increasing.
+    seconds : np.ndarray [shape=(n,)]
+        When they begin. Strictly increasing.
+    probability : np.ndarray [shape=(n,)]
+        Posterior probability that each begins within 0.1 s of that, under the model.
+    """
+
+    stops: Int64
+    seconds: Float64
+    probability: Float64
+
+
+def played_stops(stop: Int64) -> Int64:
+    """Return the stops from the first to the last of a path, without those that were left out."""
+    visited = np.unique(stop)
+    runs = [
+        np.arange(here, there if there - here - 1 <= _LONGEST_PASSED else here + 1)
+        for here, there in pairwise(visited.tolist())
+    ]
+    return np.concatenate([*runs, visited[-1:]])
+
+
+def time_stops(
+    stop: Int64,
+    frame: Int64,
+    likelihoods: StopLikelihoods,
+    evidence: OnsetEvidence,
+    start_sec: float,
+    frame_sec: float,
+    law: TimingLaw | None = None,
+) -> TimedStops:
+    """Time the stops of a path.
+
+    Parameters
+    ----------
+    stop : np.ndarray of int [shape=(m,)]
+        Stop in each frame of music. Non-decreasing.
+    frame : np.ndarray of int [shape=(m,)]
+        The frames of music. Strictly increasing.
+    likelihoods : StopLikelihoods
+        Log-likelihoods of all frames.
+    evidence : OnsetEvidence
+    start_sec, frame_sec : float
+        Moment of the first frame, and time from one frame to the next.
+    law : TimingLaw, optional
+
+    Returns
+    -------
+    TimedStops
+    """
+    law = law or TimingLaw()
+    course = likelihoods.similarity.course
+    stops = played_stops(stop)
+    visited, first = np.unique(stop, return_index=True)
+    arrival_sec = np.interp(course.start[stops], course.start[visited], start_sec + frame[first] * frame_sec)
+    lasting = course.start[stops + 1] - course.start[stops]
+    probability = np.zeros(len(stops))
+    for each in _ROUNDS:
+        tempo = local_tempo(lasting, arrival_sec, each.n_smoothed)
+        expected_sec = [
+            law.expected_sec(float(duration), float(sec_per_unit))
+            for duration, sec_per_unit in zip(lasting, tempo, strict=True)
+        ]
+        lattice = _Lattice.around(arrival_sec, each.reach_sec, evidence)
+        terms = _Terms(
+            stops, expected_sec, lasting, lattice, likelihoods, evidence, start_sec, frame_sec, law, each
+        )
+        is_last = each is _ROUNDS[-1]
+        cells, probability = _best_cells(terms, arrival_sec, with_probability=is_last)
+        arrival_sec = evidence.start_sec + (cells + 0.5) * evidence.cell_sec
+    refined_sec = evidence.refined(stops, arrival_sec)
+    return TimedStops(stops, _strictly_increasing(refined_sec, arrival_sec), probability)
+
+
+def local_tempo(lasting: Float64, arrival_sec: Float64, n_smoothed: int) -> Float64:
+    """Return how many seconds a unit of the score takes around each stop [shape=(n,)].
+
+    It is the slope of a line through the arrivals; where a line makes no sense, that of the whole path.
+    """
+    position = np.cumsum(lasting) - lasting
+    span = arrival_sec[-1] - arrival_sec[0]
+    overall = max(span / position[-1], 1e-3) if position[-1] > 0 and span > 0 else 0.5
+    number = np.arange(len(arrival_sec))
+    first, end = np.maximum(number - n_smoothed, 0), np.minimum(number + n_smoothed + 1, len(arrival_sec))
+
+    def mean(values: Float64) -> Float64:
+        summed = np.append(0.0, np.cumsum(values))
+        return np.asarray((summed[end] - summed[first]) / (end - first))
+
+    x, y = position - position.mean(), arrival_sec - arrival_sec.mean()
+    variance = mean(x * x) - mean(x) ** 2
+    covariance = mean(x * y) - mean(x) * mean(y)
+    makes_sense = variance > 1e-9 * max(float(np.abs(x).max()) ** 2, 1e-9)
+    slope = np.where(makes_sense, covariance / np.where(makes_sense, variance, 1.0), overall)
+    return np.where((slope > overall / 5) & (slope < overall * 5), slope, overall)
+
+
+@dataclass(frozen=True)
+class _Lattice:
+    """From which to which cell each stop may begin: ``first <= cell < end``."""
+
+    first: Int64
+    end: Int64
+
+    @classmethod
+    def around(cls, arrival_sec: Float64, reach_sec: float, evidence: OnsetEvidence) -> _Lattice:
+        middle = np.rint((arrival_sec - evidence.start_sec) / evidence.cell_sec).astype(np.int64)
+        reach = max(2, round(reach_sec / evidence.cell_sec))
+        n_cells = evidence.n_cells
+        first = np.maximum.accumulate(np.clip(middle - reach, 0, max(n_cells - 1, 0)))
+        end = np.maximum.accumulate(np.minimum(middle + reach + 1, n_cells))
+        return cls(first, np.maximum(end, first + 1))
+
+
+@dataclass(frozen=True)
+class _Terms:
+    """The log-likelihoods of one round."""
+
+    stops: Int64
+    expected_sec: list[float]
+    lasting: Float64
+    lattice: _Lattice
+    likelihoods: StopLikelihoods
+    evidence: OnsetEvidence
+    start_sec: float
+    frame_sec: float
+    law: TimingLaw
+    round: _Round
+
+    def onset(self, number: int) -> Float32:
+        """Return what a stop gains by beginning in each of its cells."""
+        cells = slice(int(self.lattice.first[number]), int(self.lattice.end[number]))
+        return self.evidence.nats(int(self.stops[number]), cells)
+
+    def durations(self, number: int) -> tuple[Int64, Float32]:
+        """Return how many cells a stop may last, and what each duration costs."""
+        cell_sec, expected_sec = self.evidence.cell_sec, self.expected_sec[number]
+        n_usual = max(int(2.2 * expected_sec / cell_sec), int(self.round.dense_sec / cell_sec), 6)
+        usual = np.arange(1, n_usual + 1)
+        if n_usual > self.round.n_durations:
+            usual = np.rint(np.geomspace(1, n_usual, self.round.n_durations)).astype(np.int64)
+        longest = 3 * n_usual + _LONG_SEC / cell_sec
+        long = np.rint(np.geomspace(n_usual + 1, longest, 12)).astype(np.int64)
+        cells = np.unique(np.concatenate((usual, long)))
+        first, end = self.lattice.first, self.lattice.end
+        reachable = (cells > first[number + 1] - end[number]) & (cells < end[number + 1] - first[number])
+        cells = cells[reachable] if reachable.any() else cells[:1]
+        is_grace = bool(self.lasting[number] < 1e-6)
+        is_spaced = self.likelihoods.similarity.course.is_spaced
+        cost = self.law.duration_cost(
+            (cells * cell_sec).astype(np.float32), expected_sec, is_grace, is_spaced
+        )
+        return cells, cost
+
+    def sounds(self) -> Iterator[tuple[Float32, Float32]]:
+        """Yield, for each stop, the sums of its likelihoods up to its own cells, and up to those of the next."""
+        n_frames = len(self.likelihoods.baseline)
+        first, end = self.lattice.first, self.lattice.end
+        n_stops = len(self.stops)
+        for block in range(0, n_stops, _BLOCK_STOPS):
+            after = min(block + _BLOCK_STOPS, n_stops)
+            frames = slice(
+                min(max(int(self._frame(first[block])), 0), n_frames - 1),
+                max(1, min(int(self._frame(end[min(after, n_stops - 1)])) + 2, n_frames)),
+            )
+            stops = slice(int(self.stops[block]), int(self.stops[after - 1]) + 1)
+            nats = np.maximum(self.likelihoods(Block(frames, stops)), _LEAST_NATS)
+            nats *= np.float32(self.evidence.sound_weight)
+            for number in range(block, after):
+                summed = np.append(
+                    0.0, np.cumsum(nats[:, self.stops[number] - stops.start], dtype=np.float64)
+                )
+                following = min(number + 1, n_stops - 1)
+                yield (
+                    self._at(summed, frames.start, first[number], end[number]),
+                    self._at(summed, frames.start, first[following], end[following]),
+                )
+
+    def _frame(self, cell: np.int64) -> float:
+        """Return the frame, and the part of it, at which a cell has its middle."""
+        second = self.evidence.start_sec + (float(cell) + 0.5) * self.evidence.cell_sec
+        return (second - self.start_sec) / self.frame_sec
+
+    def _at(self, summed: Float64, first_frame: int, first: np.int64, end: np.int64) -> Float32:
+        place = self._frame(first) + np.arange(end - first) * self.evidence.cell_sec / self.frame_sec
+        return np.interp(place - first_frame, np.arange(len(summed)), summed).astype(np.float32)
+
+
+@dataclass(frozen=True)
+class _Column:
+    """One stop of the lattice: log-likelihoods for each cell in which it may begin.
+
+    `until_here` and `until_next` are sums of the likelihoods of its frames, up to its own cells and up to those
+    of the next stop; `total` is the sum over all ways to each cell, `source` the best cell of the stop before.
+    """
+
+    onset: Float32
+    until_here: Float32
+    until_next: Float32
+    total: Float32
+    source: Int64
+
+
+def _best_cells(terms: _Terms, arrival_sec: Float64, with_probability: bool) -> tuple[Int64, Float64]:
+    """Find the cells in which stops begin and, if asked for, how probable each is, by dynamic programming."""
+    first, end, evidence = terms.lattice.first, terms.lattice.end, terms.evidence
+    columns: list[_Column] = []
+    best = np.zeros(0, np.float32)
+    for number, (until_here, until_next) in enumerate(terms.sounds()):
+        onset = terms.onset(number)
+        if not columns:
+            middle_sec = evidence.start_sec + (np.arange(first[0], end[0]) + 0.5) * evidence.cell_sec
+            drawn = _FIRST_NATS_PER_SEC * np.abs(middle_sec - arrival_sec[0])
+            best = total = (onset - drawn).astype(np.float32)
+            source = np.zeros(len(onset), np.int64)
+        else:
+            before = columns[-1]
+            cells, cost = terms.durations(number - 1)
+            here = _shifted(first[number], end[number], -cells, first[number - 1], end[number - 1])
+            ways = np.append(best - before.until_here, _NEVER)[here] - cost
+            chosen = ways.argmax(axis=1)[:, None]
+            source = np.take_along_axis(here, chosen, axis=1)[:, 0]
+            gain = before.until_next + onset
+            best = np.take_along_axis(ways, chosen, axis=1)[:, 0] + gain
+            total = best
+            if with_probability:
+                total = _log_sum(np.append(before.total - before.until_here, _NEVER)[here] - cost) + gain
+        best, total = best - best.max(), total - total.max()
+        columns.append(_Column(onset, until_here, until_next, total, source))
+    chosen_cells = np.empty(len(columns), np.int64)
+    chosen_cells[-1] = int(best.argmax())
+    for number in range(len(columns) - 1, 0, -1):
+        last = int(end[number - 1] - first[number - 1]) - 1
+        chosen_cells[number - 1] = min(int(columns[number].source[chosen_cells[number]]), last)
+    probability = _probability(chosen_cells, columns, terms) if with_probability else np.ones(len(columns))
+    return first + chosen_cells, probability
+
+
+def _probability(chosen: Int64, columns: list[_Column], terms: _Terms) -> Float64:
+    """Return the posterior probability of beginning near the chosen cells, by sums over all ways."""
+    first, end = terms.lattice.first, terms.lattice.end
+    near = round(_NEAR_SEC / terms.evidence.cell_sec)
+    probability = np.empty(len(columns))
+    after = np.zeros_like(columns[-1].total)  # sums over all ways to go on from each cell
+    for number in range(len(columns) - 1, -1, -1):
+        here = columns[number]
+        together = here.total + after
+        weight = np.exp(together - together.max())
+        nearby = weight[max(chosen[number] - near, 0) : chosen[number] + near + 1]
+        probability[number] = nearby.sum() / weight.sum()
+        if number:
+            before = columns[number - 1]
+            cells, cost = terms.durations(number - 1)
+            there = _shifted(first[number - 1], end[number - 1], cells, first[number], end[number])
+            gain = np.append(after + here.onset + before.until_next, _NEVER)
+            after = _log_sum(gain[there] - cost) - before.until_here
+            after = after - after.max()
+    return probability
+
+
+def _shifted(first: np.int64, end: np.int64, by: Int64, other_first: np.int64, other_end: np.int64) -> Int64:
+    """Count cells, each moved by some numbers, among those of another stop; its number for those beyond it."""
+    moved = np.arange(first, end)[:, None] + by - other_first
+    n_other = other_end - other_first
+    return np.where((moved >= 0) & (moved < n_other), moved, n_other)
+
+
+def _log_sum(nats: Float32) -> Float32:
+    """Return the logarithm of the sum of exponentials of each row."""
+    top = nats.max(axis=1, keepdims=True)
+    return np.asarray(top[:, 0] + np.log(np.exp(nats - top).sum(axis=1)), dtype=np.float32)
+
+
+def _strictly_increasing(seconds: Float64, coarse: Float64) -> Float64:
+    """Return refined times in order; those that would be out of order stay where they were, or nearly."""
+    ordered = seconds.copy()
+    for number in range(1, len(ordered)):
+        if ordered[number] <= ordered[number - 1] + _LEAST_GAP_SEC:
+            ordered[number] = max(coarse[number], ordered[number - 1] + _LEAST_GAP_SEC)
+    return ordered
