@@ -138,7 +138,7 @@ class Retuning:
             here = after
 
     def _pieces(self, blocks: Iterable[Float32]) -> Iterator[Float32]:
-        """Cut the recording into pieces of equal length, the last one filled up with silence, and add a silent one."""
+        """Cut the recording into pieces of equal length, filled up with silence, and add a silent one."""
         rest = np.empty(0, np.float32)
         for block in blocks:
             rest = np.concatenate((rest, block))
