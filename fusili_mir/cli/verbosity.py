@@ -22,7 +22,7 @@ import click
 
 from fusili_mir import __version__
 from fusili_mir.errors import FusiliWarning
-from fusili_mir.progress import progress_hidden
+from fusili_mir.progress import progress_hidden, progress_shown
 
 __all__ = ["plain_warnings", "say_summary", "with_verbosity"]
 
@@ -78,7 +78,8 @@ def plain_warnings() -> Iterator[None]:
 
     def show(message: Warning | str, *_: object, **__: object) -> None:
         if not _is_quiet():
-            click.echo(f"fusili-mir: warning: {' '.join(str(message).split())}", err=True)
+            over_progress = "\r\033[K" if progress_shown() else ""  # erases the line of a bar or a stage
+            click.echo(f"{over_progress}fusili-mir: warning: {' '.join(str(message).split())}", err=True)
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
