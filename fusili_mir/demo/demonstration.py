@@ -19,6 +19,7 @@ from fusili_mir.errors import OutputError
 from fusili_mir.model.encoder import Encoder
 from fusili_mir.output.alignment_files import write_formats
 from fusili_mir.pages.pages import open_pages
+from fusili_mir.progress import stage
 from fusili_mir.staging import check_output_folder, interrupts_held, staged_folder
 
 __all__ = [
@@ -112,8 +113,9 @@ def demonstrate(
         image_folder = stages.enter_context(staged_folder(out / FROM_IMAGE, force))
         from_score = _align(example.score, example, encoder, out / FROM_SCORE)
         from_image = _align(example.page, example, encoder, out / FROM_IMAGE)
-        write_formats(from_score.alignment, score_folder)
-        write_formats(from_image.alignment, image_folder)
+        with stage("writing"):
+            write_formats(from_score.alignment, score_folder)
+            write_formats(from_image.alignment, image_folder)
         with interrupts_held():
             stages.close()
     return from_score, from_image
