@@ -13,6 +13,7 @@ import numpy as np
 from fusili_mir.alignment.results import Alignment
 from fusili_mir.output.recording_labels import recording_labels
 from fusili_mir.output.sonic_visualiser import save_instants_svl, save_notes_svl
+from fusili_mir.output.sounding_pitch import sounding_pitch
 
 __all__ = ["save_audacity_labels", "save_sonic_visualiser", "save_sonic_visualiser_csv"]
 
@@ -43,8 +44,8 @@ def save_sonic_visualiser_csv(alignment: Alignment, filename: str | Path) -> Non
         heard = alignment.notes[np.isfinite(alignment.notes["onset_sec"])]
         lines = ["TIME,VALUE,DURATION,LEVEL,LABEL\n"]
         lines += [
-            f"{note['onset_sec']:.6f},{note['pitch']},{note['offset_sec'] - note['onset_sec']:.6f},"
+            f"{note['onset_sec']:.6f},{pitch},{note['offset_sec'] - note['onset_sec']:.6f},"
             f"{note['confidence']:.3f},{note['id']}\n"
-            for note in heard
+            for note, pitch in zip(heard, sounding_pitch(alignment, heard), strict=True)
         ]
     Path(filename).write_text("".join(lines), encoding="utf-8")

@@ -20,6 +20,7 @@ from fusili_mir.arrays import Float64, Int64
 from fusili_mir.errors import InputError
 from fusili_mir.output.midi_programs import midi_program
 from fusili_mir.output.score_time import ScoreTime, score_time
+from fusili_mir.output.sounding_pitch import sounding_pitch
 
 __all__ = ["performance_midi", "save_performance_midi"]
 
@@ -218,7 +219,13 @@ def _voices(alignment: Alignment, time: ScoreTime, clock: _Clock) -> list[_Voice
     notes = alignment.notes[heard]
     onset = clock.ticks_of_seconds(notes["onset_sec"])
     offset = np.maximum(clock.ticks_of_seconds(notes["offset_sec"]), onset + 1)
-    columns = (onset, offset, notes["pitch"], time.onset_quarter[heard], time.offset_quarter[heard])
+    columns = (
+        onset,
+        offset,
+        sounding_pitch(alignment, notes),
+        time.onset_quarter[heard],
+        time.offset_quarter[heard],
+    )
     rows: list[list[_Note]] = [[] for _ in parts]
     for head, *values in zip(notes["notated_id"].tolist(), *(each.tolist() for each in columns), strict=True):
         rows[part_of.get(head, 0)].append(_Note(*values))

@@ -13,6 +13,7 @@ from lxml import etree
 
 from fusili_mir.alignment.results import Alignment
 from fusili_mir.output.recording_labels import RecordingLabel
+from fusili_mir.output.sounding_pitch import sounding_pitch
 
 __all__ = ["save_instants_svl", "save_notes_svl"]
 
@@ -45,22 +46,24 @@ def save_notes_svl(alignment: Alignment, filename: str | Path) -> None:
     """Write the notes that were heard as a layer of notes: pitches as MIDI numbers, ids as labels."""
     rate_hz = _rate_hz(alignment)
     heard = alignment.notes[np.isfinite(alignment.notes["onset_sec"])]
+    heard = heard[np.argsort(heard["onset_sec"], kind="stable")]
+    pitches = sounding_pitch(alignment, heard)
     points = [
         {
             "frame": str(round(float(note["onset_sec"]) * rate_hz)),
-            "value": str(int(note["pitch"])),
+            "value": str(int(pitch)),
             "duration": str(round(float(note["offset_sec"] - note["onset_sec"]) * rate_hz)),
             "level": f"{float(note['confidence']):.3f}",
             "label": str(note["id"]),
         }
-        for note in heard[np.argsort(heard["onset_sec"], kind="stable")]
+        for note, pitch in zip(heard, pitches, strict=True)
     ]
     model = {
         "dimensions": "3",
         "subtype": "note",
         "valueQuantization": "0",
-        "minimum": str(int(heard["pitch"].min(initial=127))),
-        "maximum": str(int(heard["pitch"].max(initial=0))),
+        "minimum": str(int(pitches.min(initial=127))),
+        "maximum": str(int(pitches.max(initial=0))),
         "units": "MIDI Pitch",
     }
     layer = {"type": "notes", "name": "notes", "verticalScale": "0", "colourName": "Blue"}

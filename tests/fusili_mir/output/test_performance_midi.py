@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from pathlib import Path
 
 import mido
@@ -16,6 +17,7 @@ from fusili_mir.alignment.aligning import align_recording
 from fusili_mir.alignment.played import play_pages
 from fusili_mir.alignment.results import Alignment
 from fusili_mir.model.encoder import Encoder
+from fusili_mir.output.label_files import save_sonic_visualiser
 from fusili_mir.output.performance_midi import performance_midi, save_performance_midi
 from fusili_mir.pages.pages import render_pages
 
@@ -144,3 +146,16 @@ def test_names_that_the_charset_of_midi_cannot_spell_are_kept(
     save_performance_midi(alignment, tmp_path / "performance.mid")
     read = mido.MidiFile(tmp_path / "performance.mid", charset="utf-8")
     assert read.tracks[2].name == "Рояль"
+
+
+def test_transposing_instruments_sound_as_they_are_heard(duet: Alignment, tmp_path: Path) -> None:
+    sung = {str(each.id) for each in duet.pages.score.parts[0].notes}  # type: ignore[union-attr]
+    lower = replace(duet, pages=replace(duet.pages, transpositions=dict.fromkeys(sung, -2)))
+    pitches = [
+        [message.note for message in performance_midi(each).tracks[1] if message.type == "note_on"]
+        for each in (duet, lower)
+    ]
+    assert pitches[1] == [pitch - 2 for pitch in pitches[0]]
+    save_sonic_visualiser(lower, tmp_path)
+    for name in ("notes.svl", "sonic-visualiser.csv"):
+        assert (tmp_path / name).read_text().count(str(min(pitches[1]))) > 0
