@@ -27,6 +27,7 @@ from scipy.special import logsumexp
 from fusili_mir.decoding.course import reading_course
 from fusili_mir.decoding.similarity import CourseSimilarity, frame_similarity, unit_vectors
 from fusili_mir.decoding.warping_path import decode_path
+from fusili_mir.geometry import FrameGrid
 from fusili_mir.pages.score_axis import COLUMN_DTYPE
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
@@ -113,7 +114,7 @@ def decode_once(minutes: int) -> dict[str, float]:
     mask = np.ones((n_columns, 1), bool)
     similarity = TimedSimilarity(embeddings, mask, frames, reading_course(np.arange(len(columns))))
     start = time.process_time()
-    path = decode_path(similarity, FRAME_SEC, scale=20.0)
+    path = decode_path(similarity, FrameGrid(n_frames, FRAME_SEC), scale=20.0).path
     total = time.process_time() - start
     return {
         "similarity": similarity.spent[0],

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from fusili_mir.audio.attack_map import LOWEST_PITCH, N_PITCHES
+
 __all__ = ["HIGHEST_PITCH", "LOWEST_PITCH", "N_PITCHES", "STEP_SEMITONES"]
 
-LOWEST_PITCH, HIGHEST_PITCH = 21, 108
-N_PITCHES = HIGHEST_PITCH - LOWEST_PITCH + 1
+HIGHEST_PITCH = LOWEST_PITCH + N_PITCHES - 1
 
 STEP_SEMITONES = {"C": 0, "D": 2, "E": 4, "F": 5, "G": 7, "A": 9, "B": 11}
 """Semitones of each step above C."""

@@ -1,0 +1,243 @@
+"""Fit what the decoder needs for a bundle, and write it into the bundle's manifest.
+
+    python benchmarks/fit_decoder.py pitches BUNDLE ../shared/data [--pieces 73]
+    python benchmarks/fit_decoder.py law BUNDLE ../shared/data/human [--only NAME ...] [--rounds 2] [--ablate]
+
+`pitches` fits the reader of pitches: a logistic regression from the embeddings of columns to the pitches of the
+note heads in them, on CC0 pieces of the training split. `law` searches the parameters of `TimingLaw`, one after the
+other, for the largest share of notes within 25, 50 and 250 ms in human performances (see human_piano.py), with the
+score and from images. `--ablate` prints instead what each part of the decoder is worth: the same shares without it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import io
+import json
+import subprocess
+import tempfile
+import warnings
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+import numpy as np
+from PIL import Image
+
+from fusili_mir.alignment.aligning import align_encoded, decoding_options
+from fusili_mir.arrays import Float32, Int64
+from fusili_mir.audio.attack_map import LOWEST_PITCH, N_PITCHES
+from fusili_mir.decoding.rough_search import DecodingOptions
+from fusili_mir.decoding.timing_law import TimingLaw
+from fusili_mir.errors import FusiliError
+from fusili_mir.model.bundle import Bundle, load_bundle
+from fusili_mir.model.encoded import EncodedAudio, EncodedScore
+from fusili_mir.model.encoder import Encoder
+from fusili_mir.pages.engraving import EngravingOptions
+from fusili_mir.pages.pages import Pages, load_pages, render_pages
+from fusili_training.random_streams import random_stream
+from fusili_training.rendering.corpus import list_corpus, select_pieces
+from human_piano import Measured, from_images, pooled, true_onsets, with_score
+
+FONTS = ("Leipzig", "Bravura", "Leland", "Gootville", "Petaluma")
+N_STEPS, BATCH_SIZE, LEARNING_RATE, DECAY = 1500, 4096, 0.2, 2e-6
+TRIED = {
+    "duration_spread": (0.2, 0.3, 0.4, 0.5),
+    "place_spread": (0.2, 0.28, 0.4),
+    "onset_weight": (1.8, 2.5, 3.5, 5.0),
+    "read_onset_weight": (0.7, 1.4, 2.2),
+    "envelope_weight": (1.5, 3.0, 5.0),
+    "sound_weight": (0.08, 0.15, 0.3),
+    "onset_strength": (0.15, 0.3, 0.4),
+    "most_onset_nats": (1.0, 1.6, 2.2),
+    "least_onset_nats": (-1.3, -2.0, -3.0),
+    "jitter_sec": (0.008, 0.015, 0.025),
+    "rare_nats": (4.0, 6.0, 9.0, 14.0),
+    "grace_sec": (0.06, 0.09, 0.13),
+}
+ABLATIONS = {
+    "all parts": {},
+    "no onsets": {"onset_weight": 0.0, "read_onset_weight": 0.0, "envelope_weight": 0.0},
+    "no embeddings": {"sound_weight": 0.0},
+    "no tempo": {"duration_spread": 5.0, "place_spread": 5.0},
+    "no envelope beside pitches read from images": {"envelope_weight": 0.0},
+    "no pitches read from images": {"read_onset_weight": 0.0},
+    "no pauses": {"rare_nats": 1e6},
+}
+
+
+def columns_and_pitches(pages: Pages, score: EncodedScore) -> tuple[Float32, Float32]:
+    """Return the embeddings of the columns that hold note heads, and which pitches these have."""
+    assert pages.score is not None
+    pitch_of = {str(note.id): note.midi_pitch for part in pages.score.parts for note in part.notes_tied}
+    heads = pages.notes
+    middle = (heads["x0"].astype(np.float64) + heads["x1"]) / 2
+    column = score.axis.index_in_system(heads["system"], middle)
+    shown = np.zeros((len(score.axis), N_PITCHES), np.float32)
+    for place, note_id in zip(column, heads["id"].tolist(), strict=True):
+        pitch = pitch_of.get(note_id, -1) - LOWEST_PITCH
+        if 0 <= pitch < N_PITCHES and place >= 0:
+            shown[place, pitch] = 1.0
+    held = shown.any(axis=1)
+    return score.embeddings[held, 0], shown[held]
+
+
+def fit_logistic(embeddings: Float32, shown: Float32, seed: int = 0) -> Float32:
+    """Fit one logistic regression per pitch by Adam with a cosine schedule [shape=(d + 1, 88)]."""
+    rng = np.random.default_rng(seed)
+    inputs = np.column_stack((embeddings, np.ones(len(embeddings), np.float32)))
+    weights = np.zeros((inputs.shape[1], N_PITCHES), np.float32)
+    usual = np.clip(shown.mean(axis=0), 1e-5, 1 - 1e-5)
+    weights[-1] = np.log(usual / (1 - usual))
+    first, second = np.zeros_like(weights), np.zeros_like(weights)
+    for step in range(1, N_STEPS + 1):
+        rows: Int64 = rng.integers(0, len(inputs), BATCH_SIZE)
+        error = 1 / (1 + np.exp(-inputs[rows] @ weights)) - shown[rows]
+        gradient = inputs[rows].T @ error / BATCH_SIZE + DECAY * weights
+        first = 0.9 * first + 0.1 * gradient
+        second = 0.99 * second + 0.01 * gradient**2
+        rate = LEARNING_RATE * (1 + np.cos(np.pi * step / N_STEPS)) / 2
+        weights -= rate * (first / (1 - 0.9**step)) / (np.sqrt(second / (1 - 0.99**step)) + 1e-6)
+    return weights.astype(np.float32)
+
+
+def fit_pitches(bundle: Bundle, corpus: Path, n_pieces: int) -> None:
+    encoder = Encoder(bundle, n_threads=1)
+    pieces = select_pieces(list_corpus(corpus), splits=("train",), licences=("CC0*",))
+    rng = random_stream(0, "fit_decoder")
+    inputs, targets, names = [], [], []
+    for number in rng.permutation(len(pieces))[:n_pieces]:
+        options = EngravingOptions(font=rng.choice(FONTS), staff_space_px=float(rng.choice([7, 9, 11])))
+        try:
+            pages = render_pages(pieces[number].file, options)
+            embeddings, shown = columns_and_pitches(pages, encoder.encode_pages(pages))
+        except FusiliError as error:
+            print(f"left out: {error}")
+            continue
+        inputs.append(embeddings)
+        targets.append(shown)
+        names.append(pieces[number].id)
+        print(f"{len(names)} pieces, {sum(map(len, inputs))} columns", flush=True)
+    file = io.BytesIO()
+    np.save(file, fit_logistic(np.concatenate(inputs), np.concatenate(targets)))
+    content = file.getvalue()
+    (bundle.folder / "pitches.npy").write_bytes(content)
+    reader = {"file": "pitches.npy", "sha256": hashlib.sha256(content).hexdigest()}
+    write_decoder(
+        bundle, {"pitch_reader": reader, "pitches_fitted_on": f"{len(names)} pieces of {corpus.name}"}
+    )
+
+
+@dataclass(frozen=True)
+class Performance:
+    """A human performance, encoded."""
+
+    true: dict[str, float]
+    audio: EncodedAudio
+    pages: Pages
+    score: EncodedScore
+    scan: Pages
+    scanned: EncodedScore
+
+
+def encode(stem: Path, encoder: Encoder, soundfont: Path) -> Performance:
+    with tempfile.TemporaryDirectory() as folder:
+        sound = Path(folder) / "sound.wav"
+        midi = stem.with_suffix(".mid")
+        command = ["fluidsynth", "-ni", "-g", "0.6", "-r", "44100", "-F", sound, soundfont, midi]
+        subprocess.run(command, check=True, capture_output=True)
+        pages = render_pages(stem.with_suffix(".mxl"))
+        for number, image in enumerate(pages.images):
+            Image.fromarray(image).save(Path(folder) / f"{number:03d}.png")
+        scan = load_pages([Path(folder) / f"{number:03d}.png" for number in range(len(pages.images))])
+        return Performance(
+            true_onsets(stem.with_suffix(".match")),
+            encoder.encode_recording(sound),
+            pages,
+            encoder.encode_pages(pages),
+            scan,
+            encoder.encode_pages(scan),
+        )
+
+
+def measure(performances: list[Performance], scale: float, law: TimingLaw) -> tuple[Measured, Measured]:
+    options = DecodingOptions(law=law)
+    scores, images = [], []
+    for each in performances:
+        aligned = align_encoded(each.pages, each.score, each.audio, scale, options=options)
+        seen = align_encoded(each.scan, each.scanned, each.audio, scale, options=options)
+        scores.append(with_score(aligned, each.true, 0.0))
+        images.append(from_images(seen, each.pages, each.true, 0.0))
+    return pooled(scores), pooled(images)
+
+
+def merit(found: tuple[Measured, Measured]) -> float:
+    return sum(float(np.mean(part.errors_sec <= ms / 1000)) for part in found for ms in (25, 50, 250))
+
+
+def fit_law(bundle: Bundle, performances: list[Performance], names: list[str], n_rounds: int) -> None:
+    law, scale = decoding_options(bundle).law, bundle.manifest.scale
+    best = merit(measure(performances, scale, law))
+    for _ in range(n_rounds):
+        before = law
+        for name, values in TRIED.items():
+            for value in values:
+                tried = replace(law, **{name: value})
+                found = measure(performances, scale, tried)
+                if merit(found) > best + 1e-4:
+                    best, law = merit(found), tried
+                    print(f"{name} = {value}: {best:.4f} | {found[0].row()} | {found[1].row()}", flush=True)
+        if law == before:
+            break
+    write_decoder(bundle, {"law": asdict(law), "law_fitted_on": f"human performances: {', '.join(names)}"})
+
+
+def ablate(bundle: Bundle, performances: list[Performance]) -> None:
+    law, scale = decoding_options(bundle).law, bundle.manifest.scale
+    print(
+        "| decoder | score: median ms | 25 | 50 | 100 | 250 ms | images: median ms | 25 | 50 | 100 | 250 ms |"
+    )
+    print("|" + " --- |" * 11)
+    for name, changes in ABLATIONS.items():
+        score, image = measure(performances, scale, replace(law, **changes))
+        print(f"| {name} | {score.row()} | {image.row()} |", flush=True)
+
+
+def write_decoder(bundle: Bundle, fitted: dict[str, object]) -> None:
+    """Add what was fitted to the manifest of a bundle."""
+    decoder = {**bundle.manifest.decoder, **fitted}
+    text = replace(bundle.manifest, decoder=decoder).to_json()
+    (bundle.folder / "manifest.json").write_text(text, encoding="utf-8")
+    print(json.dumps(fitted, indent=1))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("what", choices=["pitches", "law"])
+    parser.add_argument("bundle", type=Path)
+    parser.add_argument("data", type=Path)
+    parser.add_argument("--pieces", type=int, default=73)
+    parser.add_argument("--soundfont", type=Path, default=Path("/usr/share/sounds/sf2/TimGM6mb.sf2"))
+    parser.add_argument("--only", nargs="+", default=[])
+    parser.add_argument("--rounds", type=int, default=2)
+    parser.add_argument("--ablate", action="store_true")
+    arguments = parser.parse_args()
+    warnings.simplefilter("ignore")
+    bundle = load_bundle(arguments.bundle)
+    if arguments.what == "pitches":
+        fit_pitches(bundle, arguments.data, arguments.pieces)
+        return
+    stems = [file.with_suffix("") for file in sorted(arguments.data.glob("*.match"))]
+    stems = [s for s in stems if not arguments.only or any(part in s.name for part in arguments.only)]
+    encoder = Encoder(bundle, n_threads=1)
+    performances = [encode(stem, encoder, arguments.soundfont) for stem in stems]
+    if arguments.ablate:
+        ablate(bundle, performances)
+    else:
+        fit_law(bundle, performances, [stem.name for stem in stems], arguments.rounds)
+
+
+if __name__ == "__main__":
+    main()

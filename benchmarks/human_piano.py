@@ -1,0 +1,179 @@
+"""Human piano performances: how far notes are placed from the truth, with the score and from page images.
+
+    python benchmarks/human_piano.py ../shared/data/human [--soundfont FILE] [--only NAME ...]
+
+The folder holds scores (.mxl), performance MIDI and match files of n-ASAP (CC BY-NC-SA: for validation only). The
+MIDI is played by fluidsynth with a soundfont that no model was trained on, pedal included. From images, the first
+playing of each note counts: repeats are not read from images.
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import tempfile
+import time
+import warnings
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import partitura as pt
+from PIL import Image
+
+import fusili_mir as fm
+from fusili_mir.alignment.aligning import align_encoded, decoding_options
+from fusili_mir.alignment.results import Alignment
+from fusili_mir.arrays import Bool, Float64
+from fusili_mir.model.encoder import Encoder
+from fusili_mir.pages.pages import Pages, load_pages, render_pages
+
+TOLERANCES_MS = (25, 50, 100, 250)
+RIGHT_SEC = 0.1  # what the probability of a note's time is about
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Errors in seconds, (n,), infinite for notes that were not found, and the probability of each time."""
+
+    errors_sec: Float64
+    probability: Float64
+    cpu_sec: float = 0.0
+
+    def row(self) -> str:
+        shares = (f"{100 * np.mean(self.errors_sec <= ms / 1000):.1f}" for ms in TOLERANCES_MS)
+        return f"{1000 * np.median(self.errors_sec):.1f} | " + " | ".join(shares)
+
+
+def true_onsets(match: Path) -> dict[str, float]:
+    """Return when each note of the (unfolded) score is struck, by its id."""
+    performance, alignment = pt.load_match(match)[:2]
+    struck = {str(note["id"]): float(note["note_on"]) for part in performance for note in part.notes}
+    return {row["score_id"]: struck[row["performance_id"]] for row in alignment if row["label"] == "match"}
+
+
+def with_score(alignment: Alignment, true: dict[str, float], cpu_sec: float) -> Measured:
+    found = {str(note["id"]): note for note in alignment.notes}
+    rows = [found.get(note_id, found.get(note_id.removesuffix("-1"))) for note_id in true]
+    errors = [
+        np.inf if row is None or not np.isfinite(row["onset_sec"]) else abs(row["onset_sec"] - second)
+        for row, second in zip(rows, true.values(), strict=True)
+    ]
+    probability = [0.0 if row is None else float(row["confidence"]) for row in rows]
+    return Measured(np.array(errors), np.array(probability), cpu_sec)
+
+
+def from_images(alignment: Alignment, pages: Pages, true: dict[str, float], cpu_sec: float) -> Measured:
+    heads = {str(note["notated_id"]): note for note in pages.notes}
+    known = [
+        (heads[note_id.removesuffix("-1")], second)
+        for note_id, second in true.items()
+        if note_id.endswith("-1") and note_id.removesuffix("-1") in heads
+    ]
+    boxes = np.array([head for head, _ in known])
+    x, y = (boxes["x0"] + boxes["x1"]) / 2, (boxes["y0"] + boxes["y1"]) / 2
+    found_sec = alignment.position_maps.position_to_seconds(boxes["page"], x, y)
+    frame = np.clip(alignment.grid.index(np.nan_to_num(found_sec)), 0, len(alignment.grid) - 1)
+    errors = np.abs(found_sec - np.array([second for _, second in known]))
+    probability = alignment.frames["confidence"][frame].astype(np.float64)
+    return Measured(np.where(np.isnan(errors), np.inf, errors), probability, cpu_sec)
+
+
+def pooled(parts: list[Measured]) -> Measured:
+    return Measured(
+        np.concatenate([part.errors_sec for part in parts]),
+        np.concatenate([part.probability for part in parts]),
+        sum(part.cpu_sec for part in parts),
+    )
+
+
+def area_under_curve(right: Bool, probability: Float64) -> float:
+    """Return how often a right note is more probable than a wrong one."""
+    _, rank = np.unique(probability, return_inverse=True)
+    counts = np.bincount(rank)
+    middle = np.cumsum(counts) - counts / 2
+    n_right, n_wrong = np.count_nonzero(right), np.count_nonzero(~right)
+    if not n_right or not n_wrong:
+        return float("nan")
+    return float((middle[rank][right].sum() - n_right**2 / 2) / (n_right * n_wrong))
+
+
+def calibration_error(right: Bool, probability: Float64, n_bins: int = 10) -> float:
+    """Return the mean difference between probability and share of right notes over bins of equal size."""
+    bins = np.array_split(np.argsort(probability, kind="stable"), n_bins)
+    return float(np.mean([abs(probability[each].mean() - right[each].mean()) for each in bins]))
+
+
+def measure(stem: Path, encoder: Encoder, soundfont: Path) -> tuple[Measured, Measured, str]:
+    true = true_onsets(stem.with_suffix(".match"))
+    scale, options = encoder.bundle.manifest.scale, decoding_options(encoder.bundle)
+    with tempfile.TemporaryDirectory() as folder:
+        sound = Path(folder) / "sound.wav"
+        command = [
+            "fluidsynth",
+            "-ni",
+            "-g",
+            "0.6",
+            "-r",
+            "44100",
+            "-F",
+            sound,
+            soundfont,
+            stem.with_suffix(".mid"),
+        ]
+        subprocess.run(command, check=True, capture_output=True)
+        audio = encoder.encode_recording(sound)
+        pages = render_pages(stem.with_suffix(".mxl"))
+        score = encoder.encode_pages(pages)
+        for number, image in enumerate(pages.images):
+            Image.fromarray(image).save(Path(folder) / f"{number:03d}.png")
+        scan = load_pages([Path(folder) / f"{number:03d}.png" for number in range(len(pages.images))])
+        start = time.process_time()
+        aligned = align_encoded(pages, score, audio, scale, options=options)
+        middle = time.process_time()
+        seen = align_encoded(scan, encoder.encode_pages(scan), audio, scale, options=options)
+        end = time.process_time()
+        assert aligned.played is not None
+        return (
+            with_score(aligned, true, middle - start),
+            from_images(seen, pages, true, end - middle),
+            str(aligned.played.unfold),
+        )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--soundfont", type=Path, default=Path("/usr/share/sounds/sf2/TimGM6mb.sf2"))
+    parser.add_argument("--model", type=Path, help="bundle; by default the one that is installed")
+    parser.add_argument("--only", nargs="+", default=[], help="names of pieces, or parts of them")
+    arguments = parser.parse_args()
+    warnings.simplefilter("ignore")
+    encoder = Encoder(
+        fm.load_bundle(arguments.model) if arguments.model else fm.default_bundle(), n_threads=1
+    )
+    stems = [file.with_suffix("") for file in sorted(arguments.folder.glob("*.match"))]
+    stems = [s for s in stems if not arguments.only or any(part in s.name for part in arguments.only)]
+    limits = " | ".join(f"{ms} ms" for ms in TOLERANCES_MS)
+    print(f"| piece | repeats | score: median ms | {limits} | images: median ms | {limits} |")
+    print("|" + " --- |" * (4 + 2 * len(TOLERANCES_MS)))
+    scores, images = [], []
+    for stem in stems:
+        score, image, unfold = measure(stem, encoder, arguments.soundfont)
+        scores.append(score)
+        images.append(image)
+        print(f"| {stem.name} | {unfold} | {score.row()} | {image.row()} |", flush=True)
+    print(f"| all | | {pooled(scores).row()} | {pooled(images).row()} |\n")
+    for name, parts in (("with the score", scores), ("from images", images)):
+        every = pooled(parts)
+        right = every.errors_sec <= RIGHT_SEC
+        print(
+            f"{name}: area under the curve {area_under_curve(right, every.probability):.3f}, calibration error "
+            f"{100 * calibration_error(right, every.probability):.1f} points, decoding {every.cpu_sec:.0f} CPU s"
+        )
+
+
+if __name__ == "__main__":
+    main()
