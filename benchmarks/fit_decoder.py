@@ -5,7 +5,7 @@
 
 `pitches` fits the reader of pitches: a logistic regression from the embeddings of columns to the pitches of the
 note heads in them, on CC0 pieces of the training split. `law` searches the parameters of `TimingLaw`, one after
-the other, for the largest share of notes within 25, 50 and 250 ms in human performances (see human_piano.py), with
+the other, for the largest share of notes within 25, 50 and 250 ms in human performances (human_piano.py), with
 the score and from images. `--ablate` prints instead what each part is worth: the same shares without it.
 """
 
