@@ -15,14 +15,11 @@ import argparse
 import hashlib
 import io
 import json
-import subprocess
-import tempfile
 import warnings
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import numpy as np
-from PIL import Image
 
 from fusili_mir.alignment.aligning import align_encoded, decoding_options
 from fusili_mir.arrays import Float32, Int64
@@ -31,13 +28,13 @@ from fusili_mir.decoding.rough_search import DecodingOptions
 from fusili_mir.decoding.timing_law import TimingLaw
 from fusili_mir.errors import FusiliError
 from fusili_mir.model.bundle import Bundle, load_bundle
-from fusili_mir.model.encoded import EncodedAudio, EncodedScore
+from fusili_mir.model.encoded import EncodedScore
 from fusili_mir.model.encoder import Encoder
 from fusili_mir.pages.engraving import EngravingOptions
-from fusili_mir.pages.pages import Pages, load_pages, render_pages
+from fusili_mir.pages.pages import Pages, render_pages
 from fusili_training.random_streams import random_stream
 from fusili_training.rendering.corpus import list_corpus, select_pieces
-from human_piano import Measured, from_images, pooled, true_onsets, with_score
+from human_piano import Measured, Performance, encode, from_images, pooled, with_score
 
 FONTS = ("Leipzig", "Bravura", "Leland", "Gootville", "Petaluma")
 N_STEPS, BATCH_SIZE, LEARNING_RATE, DECAY = 1500, 4096, 0.2, 2e-6
@@ -126,38 +123,6 @@ def fit_pitches(bundle: Bundle, corpus: Path, n_pieces: int) -> None:
     write_decoder(
         bundle, {"pitch_reader": reader, "pitches_fitted_on": f"{len(names)} pieces of {corpus.name}"}
     )
-
-
-@dataclass(frozen=True)
-class Performance:
-    """A human performance, encoded."""
-
-    true: dict[str, float]
-    audio: EncodedAudio
-    pages: Pages
-    score: EncodedScore
-    scan: Pages
-    scanned: EncodedScore
-
-
-def encode(stem: Path, encoder: Encoder, soundfont: Path) -> Performance:
-    with tempfile.TemporaryDirectory() as folder:
-        sound = Path(folder) / "sound.wav"
-        midi = stem.with_suffix(".mid")
-        command = ["fluidsynth", "-ni", "-g", "0.6", "-r", "44100", "-F", sound, soundfont, midi]
-        subprocess.run(command, check=True, capture_output=True)
-        pages = render_pages(stem.with_suffix(".mxl"))
-        for number, image in enumerate(pages.images):
-            Image.fromarray(image).save(Path(folder) / f"{number:03d}.png")
-        scan = load_pages([Path(folder) / f"{number:03d}.png" for number in range(len(pages.images))])
-        return Performance(
-            true_onsets(stem.with_suffix(".match")),
-            encoder.encode_recording(sound),
-            pages,
-            encoder.encode_pages(pages),
-            scan,
-            encoder.encode_pages(scan),
-        )
 
 
 def measure(performances: list[Performance], scale: float, law: TimingLaw) -> tuple[Measured, Measured]:

@@ -25,6 +25,7 @@ import fusili_mir as fm
 from fusili_mir.alignment.aligning import align_encoded, decoding_options
 from fusili_mir.alignment.results import Alignment
 from fusili_mir.arrays import Bool, Float64
+from fusili_mir.model.encoded import EncodedAudio, EncodedScore
 from fusili_mir.model.encoder import Encoder
 from fusili_mir.pages.pages import Pages, load_pages, render_pages
 
@@ -104,41 +105,51 @@ def calibration_error(right: Bool, probability: Float64, n_bins: int = 10) -> fl
     return float(np.mean([abs(probability[each].mean() - right[each].mean()) for each in bins]))
 
 
-def measure(stem: Path, encoder: Encoder, soundfont: Path) -> tuple[Measured, Measured, str]:
-    true = true_onsets(stem.with_suffix(".match"))
-    scale, options = encoder.bundle.manifest.scale, decoding_options(encoder.bundle)
+@dataclass(frozen=True)
+class Performance:
+    """A human performance, encoded."""
+
+    true: dict[str, float]
+    audio: EncodedAudio
+    pages: Pages
+    score: EncodedScore
+    scan: Pages
+    scanned: EncodedScore
+
+
+def encode(stem: Path, encoder: Encoder, soundfont: Path) -> Performance:
     with tempfile.TemporaryDirectory() as folder:
         sound = Path(folder) / "sound.wav"
-        command = [
-            "fluidsynth",
-            "-ni",
-            "-g",
-            "0.6",
-            "-r",
-            "44100",
-            "-F",
-            sound,
-            soundfont,
-            stem.with_suffix(".mid"),
-        ]
+        midi = stem.with_suffix(".mid")
+        command = ["fluidsynth", "-ni", "-g", "0.6", "-r", "44100", "-F", sound, soundfont, midi]
         subprocess.run(command, check=True, capture_output=True)
-        audio = encoder.encode_recording(sound)
         pages = render_pages(stem.with_suffix(".mxl"))
-        score = encoder.encode_pages(pages)
         for number, image in enumerate(pages.images):
             Image.fromarray(image).save(Path(folder) / f"{number:03d}.png")
         scan = load_pages([Path(folder) / f"{number:03d}.png" for number in range(len(pages.images))])
-        start = time.process_time()
-        aligned = align_encoded(pages, score, audio, scale, options=options)
-        middle = time.process_time()
-        seen = align_encoded(scan, encoder.encode_pages(scan), audio, scale, options=options)
-        end = time.process_time()
-        assert aligned.played is not None
-        return (
-            with_score(aligned, true, middle - start),
-            from_images(seen, pages, true, end - middle),
-            str(aligned.played.unfold),
+        return Performance(
+            true_onsets(stem.with_suffix(".match")),
+            encoder.encode_recording(sound),
+            pages,
+            encoder.encode_pages(pages),
+            scan,
+            encoder.encode_pages(scan),
         )
+
+
+def measure(performance: Performance, encoder: Encoder) -> tuple[Measured, Measured, str]:
+    scale, options = encoder.bundle.manifest.scale, decoding_options(encoder.bundle)
+    start = time.process_time()
+    aligned = align_encoded(performance.pages, performance.score, performance.audio, scale, options=options)
+    middle = time.process_time()
+    seen = align_encoded(performance.scan, performance.scanned, performance.audio, scale, options=options)
+    end = time.process_time()
+    assert aligned.played is not None
+    return (
+        with_score(aligned, performance.true, middle - start),
+        from_images(seen, performance.pages, performance.true, end - middle),
+        str(aligned.played.unfold),
+    )
 
 
 def main() -> None:
@@ -161,7 +172,7 @@ def main() -> None:
     print("|" + " --- |" * (4 + 2 * len(TOLERANCES_MS)))
     scores, images = [], []
     for stem in stems:
-        score, image, unfold = measure(stem, encoder, arguments.soundfont)
+        score, image, unfold = measure(encode(stem, encoder, arguments.soundfont), encoder)
         scores.append(score)
         images.append(image)
         print(f"| {stem.name} | {unfold} | {score.row()} | {image.row()} |", flush=True)
