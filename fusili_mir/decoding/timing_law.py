@@ -67,7 +67,8 @@ class TimingLaw:
     bias_sec: float = 0.0015
 
     def __post_init__(self) -> None:
-        positive = ("onset_strength", "faintest_strength", "duration_spread", "jitter_sec", "grace_sec")
+        positive = ["onset_strength", "read_onset_strength", "faintest_strength"]
+        positive += ["duration_spread", "jitter_sec", "grace_sec"]
         wrong = [name for name in positive if not getattr(self, name) > 0]
         if wrong:
             raise InputError(f"{wrong[0]} is {getattr(self, wrong[0])}, expected more than 0")
