@@ -14,6 +14,8 @@ from __future__ import annotations
 
 import os
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -25,6 +27,7 @@ from fusili_mir.alignment.frame_places import FRAME_DTYPE, frames_of_notes
 from fusili_mir.alignment.note_times import note_times
 from fusili_mir.alignment.passed_measures import with_passed_measures
 from fusili_mir.alignment.performance import NoteAlignment
+from fusili_mir.alignment.pitch_shift import check_pitch, find_pitch
 from fusili_mir.alignment.place_decoding import decode_places
 from fusili_mir.alignment.provenance import find_provenance
 from fusili_mir.alignment.results import (
@@ -133,6 +136,8 @@ def align_recording(
     progress: bool = False,
     start_sec: float | None = None,
     end_sec: float | None = None,
+    transpose: str | float = "auto",
+    tuning: str | float | None = None,
 ) -> Alignment:
     """Align a recording with pages.
 
@@ -152,6 +157,12 @@ def align_recording(
         Whether to show progress bars on a terminal.
     start_sec, end_sec : float, optional
         Stretch of the recording to align; times in the result are those of the whole recording.
+    transpose : "auto" or float
+        Semitones by which the recording sounds above the score; "auto" finds out. With a number, nothing is
+        looked for: 0 takes the recording as it is.
+    tuning : "auto" or float, optional
+        Frequency of A in the recording, apart from any transposition, in Hz. By default it is looked for if
+        `transpose` is "auto", and is 440 Hz otherwise.
 
     Returns
     -------
@@ -162,18 +173,24 @@ def align_recording(
         opened = recording.recording
     else:
         recording = opened = open_recording(recording, start_sec, end_sec)
+    check_pitch(transpose, tuning)
     pages = open_pages(pages, progress=progress)
     _check_repeats(pages, unfold, jumps)
-    audio = encoder.encode_recording(recording, progress)  # before the score: it may turn out to be silent
-    if cache is None:
-        score = encoder.encode_pages(pages, progress)
-    else:
-        score = encode_pages_cached(pages, encoder, cache, progress)
+    with _heard(recording, encoder, progress) as heard:  # before the score: it may turn out to be silent
+        if cache is None:
+            score = encoder.encode_pages(pages, progress)
+        else:
+            score = encode_pages_cached(pages, encoder, cache, progress)
+        with stage("comparing pitches", shown=progress):
+            pitch = find_pitch(pages, score, heard, encoder, transpose, tuning)
+        audio = encoder.encode_recording(heard, progress, pitch.above_pages)
     with stage("decoding", shown=progress):
         scale, options = encoder.bundle.manifest.scale, decoding_options(encoder.bundle)
         alignment = align_encoded(pages, score, audio, scale, unfold, jumps, options)
-    made_with = find_provenance(pages, opened, encoder.bundle, unfold=unfold, jumps=jumps)
-    return replace(alignment, made_with=made_with)
+    made_with = find_provenance(
+        pages, opened, encoder.bundle, unfold=unfold, jumps=jumps, transpose=transpose, tuning=tuning
+    )
+    return replace(alignment, made_with=made_with, pitch=pitch)
 
 
 def align_score(
@@ -184,6 +201,8 @@ def align_score(
     engraving: EngravingOptions | None = None,
     start_sec: float | None = None,
     end_sec: float | None = None,
+    transpose: str | float = "auto",
+    tuning: str | float | None = None,
 ) -> tuple[pt.performance.Performance, NoteAlignment, pt.score.Score]:
     """Align a recording with a symbolic score, in partitura's terms.
 
@@ -201,6 +220,8 @@ def align_score(
         How the score is engraved for the model.
     start_sec, end_sec : float, optional
         Stretch of the recording to align; times in the result are those of the whole recording.
+    transpose, tuning
+        See `align_recording`.
 
     Returns
     -------
@@ -221,7 +242,7 @@ def align_score(
             "score"
         )
     pages = open_pages(score, engraving)
-    alignment = align_recording(pages, recording, encoder, unfold)
+    alignment = align_recording(pages, recording, encoder, unfold, transpose=transpose, tuning=tuning)
     assert alignment.played is not None  # noqa: S101
     return alignment.performance, alignment.note_alignment, alignment.played.score
 
@@ -233,6 +254,8 @@ def align_pages(
     jumps: bool = False,
     start_sec: float | None = None,
     end_sec: float | None = None,
+    transpose: str | float = "auto",
+    tuning: str | float | None = None,
 ) -> Table:
     """Align a recording with page images.
 
@@ -248,6 +271,8 @@ def align_pages(
         Whether the music may continue elsewhere, as in repeats.
     start_sec, end_sec : float, optional
         Stretch of the recording to align; times in the result are those of the whole recording.
+    transpose, tuning
+        See `align_recording`.
 
     Returns
     -------
@@ -255,7 +280,16 @@ def align_pages(
         One row per audio frame: `onset_sec`, `page`, `system`, `x`, `y` (pixels of the original page),
         `similarity` and `confidence`.
     """
-    return align_recording(pages, audio, model, jumps=jumps, start_sec=start_sec, end_sec=end_sec).frames
+    return align_recording(
+        pages,
+        audio,
+        model,
+        jumps=jumps,
+        start_sec=start_sec,
+        end_sec=end_sec,
+        transpose=transpose,
+        tuning=tuning,
+    ).frames
 
 
 def as_encoder(model: str | Path | Bundle | Encoder | None) -> Encoder:
@@ -273,6 +307,18 @@ def decoding_options(bundle: Bundle) -> DecodingOptions:
     """Return how a bundle is decoded: with the law of timing that was fitted for it, or the usual one."""
     law = bundle.manifest.decoder.get("law", {})
     return DecodingOptions(law=read_table(TimingLaw, law, "decoder.law"))
+
+
+@contextmanager
+def _heard(
+    recording: RecordingLike | HeardRecording, encoder: Encoder, progress: bool
+) -> Iterator[HeardRecording]:
+    """Read a recording, unless it has been read already."""
+    if isinstance(recording, HeardRecording):
+        yield recording
+        return
+    with HeardRecording(recording, encoder.bundle.audio.sample_rate_hz, progress) as heard:
+        yield heard
 
 
 def _check_repeats(pages: Pages, unfold: str, jumps: bool) -> None:

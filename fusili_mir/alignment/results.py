@@ -18,6 +18,7 @@ from fusili_mir.alignment.performance import NoteAlignment, note_alignment, perf
 from fusili_mir.alignment.played import PLAYED_MEASURE_DTYPE, PLAYED_NOTE_DTYPE, PlayedScore
 from fusili_mir.alignment.position_maps import PlaceMoments, PositionMaps, get_position_maps
 from fusili_mir.alignment.provenance import Provenance
+from fusili_mir.alignment.recording_pitch import RecordingPitch
 from fusili_mir.arrays import Float64, Table
 from fusili_mir.decoding.similarity import CourseSimilarity
 from fusili_mir.decoding.warping_path import WarpingPath
@@ -76,6 +77,8 @@ class Alignment:
         If only images are known: the places where something begins to sound, and when.
     made_with : Provenance, optional
         Files, model and options that it was made with; known to `align_recording`.
+    pitch : RecordingPitch, optional
+        At which pitch the recording sounds, compared with the score; known to `align_recording`.
     """
 
     pages: Pages
@@ -89,6 +92,7 @@ class Alignment:
     similarity: CourseSimilarity
     moments: PlaceMoments | None = None
     made_with: Provenance | None = None
+    pitch: RecordingPitch | None = None
 
     def __repr__(self) -> str:
         pages, grid = self.pages, self.grid

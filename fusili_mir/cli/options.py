@@ -35,6 +35,8 @@ class AlignmentOptions:
     start_sec: float | None
     end_sec: float | None
     cache: Path | None
+    transpose: str
+    tuning: str | None
 
     def check(self, score: Sequence[Path]) -> bool:
         """Check a score in no time, and return whether it is symbolic."""
@@ -49,6 +51,7 @@ class AlignmentOptions:
         recording is read, then the score is engraved or its systems are found.
         """
         from fusili_mir.alignment.aligning import align_recording
+        from fusili_mir.alignment.pitch_shift import check_pitch
         from fusili_mir.audio.heard_recording import HeardRecording
         from fusili_mir.audio.recording import open_recording
         from fusili_mir.model.bundle import default_bundle, load_bundle
@@ -56,6 +59,7 @@ class AlignmentOptions:
         from fusili_mir.pages.pages import open_pages
 
         self.check(score)
+        check_pitch(self.transpose, self.tuning)
         encoder = Encoder(load_bundle(self.model) if self.model else default_bundle(), self.device)
         encoder.check()
         session = encoder.audio_session
@@ -63,7 +67,17 @@ class AlignmentOptions:
         recording = open_recording(audio, self.start_sec, self.end_sec)
         with HeardRecording(recording, encoder.bundle.audio.sample_rate_hz, progress=True) as heard:
             pages = open_pages(list(score), dpi=self.dpi, progress=True, pages=self.page_range)
-            return align_recording(pages, heard, encoder, self.unfold, self.jumps, self.cache, progress=True)
+            return align_recording(
+                pages,
+                heard,
+                encoder,
+                self.unfold,
+                self.jumps,
+                self.cache,
+                progress=True,
+                transpose=self.transpose,
+                tuning=self.tuning,
+            )
 
 
 def alignment_arguments(command: F) -> F:
@@ -101,6 +115,20 @@ def alignment_options(command: F) -> F:
             default=200.0,
             show_default=True,
             help="Resolution at which PDF pages are drawn.",
+        ),
+        click.option(
+            "--tuning",
+            metavar="auto|HZ",
+            help="Frequency of A in the recording, transposition apart.  [default: auto, or 440 with a number "
+            "for --transpose]",
+        ),
+        click.option(
+            "--transpose",
+            default="auto",
+            show_default=True,
+            metavar="auto|SEMITONES",
+            help="How far the recording sounds above the score, or below it with a negative number. auto: found "
+            "by listening; 0: not looked for.",
         ),
         click.option(
             "--jumps",

@@ -76,6 +76,7 @@ def alignment_to_json(alignment: Alignment) -> dict[str, Any]:
         "unfold": None if alignment.played is None else alignment.played.unfold,
         "reliability": round(alignment.reliability, 4),
         "is_reliable": bool(alignment.is_reliable),
+        "pitch": None if alignment.pitch is None else alignment.pitch.to_json(),
         "start_sec": alignment.grid.start_sec,
         "frame_sec": alignment.grid.frame_sec,
         "pages": [_page(pages, page) for page in range(len(pages.images))],

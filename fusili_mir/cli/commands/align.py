@@ -65,6 +65,8 @@ def _summary(alignment: Alignment) -> str:
             f"{heard} of {len(alignment.notes)} notes, {found}, repeats: {_repeats(alignment.played.unfold)}"
         )
     doubt = "" if alignment.is_reliable else ", LOW"
+    if alignment.pitch is not None and alignment.pitch.source in ("found", "given"):
+        found += f"; {alignment.pitch.text}"
     return f"{found}; reliability {alignment.reliability:.2f}{doubt}"
 
 

@@ -1,0 +1,98 @@
+"""Which pitch classes each system of a score sounds with, and how well a recording agrees with that.
+
+With a symbolic score they are counted; on images they are the scale of the key signature. Either distinguishes
+D major from D flat major at once, but hardly D major from A major or B minor: that is what the model is good at.
+"""
+
+from __future__ import annotations
+
+from functools import cache, cached_property
+
+import numpy as np
+import partitura as pt
+
+from fusili_mir.arrays import Float64, Int64
+from fusili_mir.audio.spectral_peaks import SpectralPeaks
+from fusili_mir.pages.key_signatures import read_key_signatures
+from fusili_mir.pages.pages import Pages
+
+__all__ = ["PitchClasses", "agreement"]
+
+_MAJOR = np.array([0, 2, 4, 5, 7, 9, 11])
+_FIFTH = 7  # semitones
+
+
+class PitchClasses:
+    """The pitch classes of the systems of a score.
+
+    Parameters
+    ----------
+    pages : Pages
+    """
+
+    def __init__(self, pages: Pages) -> None:
+        self._pages = pages
+        self._of_system = cache(self._from_signature if pages.score is None else self._from_notes)
+
+    def of_systems(self, systems: Int64) -> Float64:
+        """Return weights of the pitch classes from C to B, of each system [shape=(n, 12)].
+
+        Weights have mean 0 and standard deviation 1 in each system, or are all 0 if nothing is known.
+        """
+        return np.array([self._of_system(int(system)) for system in systems]).reshape(-1, 12)
+
+    def _from_signature(self, system: int) -> Float64:
+        fifths = int(read_key_signatures(self._pages, np.array([system]))[0])
+        weights = np.zeros(12)
+        weights[(_MAJOR + _FIFTH * fifths) % 12] = 1.0
+        return _standardised(weights)
+
+    def _from_notes(self, system: int) -> Float64:
+        notes = self._pages.notes[self._pages.notes["system"] == system]
+        weights = np.zeros(12)
+        for head in np.unique(notes["notated_id"]).tolist():
+            pitch, quarters = self._sounding.get(head, (0, 0.0))
+            weights[pitch % 12] += quarters
+        return _standardised(weights)
+
+    @cached_property
+    def _sounding(self) -> dict[str, tuple[int, float]]:
+        """Sounding pitch (MIDI) and length in quarters of each head."""
+        heads: dict[str, tuple[int, float]] = {}
+        for part in self._pages.score.parts if self._pages.score is not None else ():
+            for note in part.iter_all(pt.score.Note, include_subclasses=True):
+                quarters = note.duration / float(part.quarter_duration_map(note.start.t))
+                heads[note.id] = (note.midi_pitch + self._pages.transpositions.get(note.id, 0), quarters)
+        return heads
+
+
+def agreement(peaks: SpectralPeaks, weights: Float64, cents: float) -> Float64:
+    """Compare what is heard with pitch classes.
+
+    Parameters
+    ----------
+    peaks : SpectralPeaks
+    weights : np.ndarray [shape=(n, 12)]
+        Weights of the pitch classes that are expected with each peak, from C to B.
+    cents : float
+        How far the recording sounds above the score.
+
+    Returns
+    -------
+    np.ndarray [shape=(n,)]
+        Weight of the pitch class that each peak belongs to.
+
+    Examples
+    --------
+    >>> peaks = SpectralPeaks(np.zeros(2), np.array([0.0, 100.0]), np.ones(2), step_sec=0.25)  # A, B flat
+    >>> weights = np.tile(np.arange(12.0), (2, 1))
+    >>> agreement(peaks, weights, 0.0).tolist(), agreement(peaks, weights, 100.0).tolist()
+    ([9.0, 10.0], [8.0, 9.0])
+    """
+    pitch = np.rint((peaks.cents - cents) / 100).astype(np.int64) + 9  # semitones above a C
+    return np.asarray(weights[np.arange(len(peaks)), pitch % 12])
+
+
+def _standardised(weights: Float64) -> Float64:
+    spread = float(weights.std())
+    return (weights - weights.mean()) / spread if spread > 0 else np.zeros(12)
