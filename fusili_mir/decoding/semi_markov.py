@@ -213,8 +213,11 @@ class _Terms:
             usual = np.rint(np.geomspace(1, n_usual, self.round.n_durations)).astype(np.int64)
         longest = 3 * n_usual + _LONG_SEC / cell_sec
         long = np.rint(np.geomspace(n_usual + 1, longest, 12)).astype(np.int64)
-        cells = np.unique(np.concatenate((usual, long)))
         first, end = self.lattice.first, self.lattice.end
+        way = max(first[number + 1] - first[number], end[number + 1] - end[number])
+        if way > max(n_usual, self.round.reach_sec / cell_sec):  # the path has a pause here, however long
+            long = np.arange(n_usual + 1, end[number + 1] - first[number])
+        cells = np.unique(np.concatenate((usual, long)))
         reachable = (cells > first[number + 1] - end[number]) & (cells < end[number + 1] - first[number])
         cells = cells[reachable] if reachable.any() else cells[:1]
         is_grace = bool(self.lasting[number] < 1e-6)
