@@ -20,6 +20,7 @@ from fusili_mir.model.bundle import Bundle
 __all__ = ["PitchReader"]
 
 _MAX_BYTES = 10_000_000
+_MAGIC = b"\x93NUMPY"
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,8 @@ class PitchReader:
             raise InputError(f"{bundle.folder}: decoder.pitch_reader is {spec!r}; expected file and sha256")
         content = bundle.read_file(str(spec["file"]), str(spec["sha256"]), _MAX_BYTES)
         try:
+            if not content.startswith(_MAGIC):  # `np.load` would open archives, too
+                raise ValueError("not an .npy file")
             weights = np.load(io.BytesIO(content), allow_pickle=False)
         except (ValueError, EOFError, OSError) as error:
             raise InputError(f"{bundle.folder}: {spec['file']} is not an array; export it again") from error
@@ -58,4 +61,4 @@ class PitchReader:
     def read(self, embeddings: Float32) -> Float32:
         """Return the probability of each pitch in each column, (C, R, d) -> (C, 88): its best patch counts."""
         by_patch = embeddings @ self.weights[:-1] + self.weights[-1]  # (C, R, 88)
-        return np.asarray(1 / (1 + np.exp(-by_patch.max(axis=1))), dtype=np.float32)
+        return np.asarray(np.exp(-np.logaddexp(0, -by_patch.max(axis=1))), dtype=np.float32)
