@@ -8,6 +8,7 @@ import shlex
 import shutil
 import zipfile
 from collections.abc import Iterator
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,7 @@ from PIL import Image
 import fusili_mir
 from fusili_mir.cli.main import main
 from fusili_mir.demo.example import load_example
-from fusili_mir.model.bundle import default_bundle
+from fusili_mir.model.bundle import AudioSpec, ImageSpec, Manifest, default_bundle
 from fusili_mir.output.alignment_files import ALIGNMENT_FORMATS
 
 ROOT = Path(__file__).parent.parent
@@ -95,6 +96,13 @@ def test_the_page_on_output_files_has_a_row_for_each_format() -> None:
     text = (ROOT / "docs/outputs.md").read_text(encoding="utf-8")
     (table,) = re.findall(r"^\| `--format` .*\n\|[ -|]*\n((?:\|.*\n)+)", text, re.MULTILINE)
     assert re.findall(r"^\| `([a-z-]+)` \|", table, re.MULTILINE) == list(ALIGNMENT_FORMATS)
+
+
+def test_the_page_on_bundles_names_each_field_of_a_manifest() -> None:
+    text = (ROOT / "docs/bundle.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| (`.*?) \|", text, re.MULTILINE)
+    stated = {name for row in rows for name in re.findall(r"`(\w+)`", row)}
+    assert stated == {each.name for table in (Manifest, ImageSpec, AudioSpec) for each in fields(table)}
 
 
 def test_every_public_name_is_in_the_reference() -> None:
