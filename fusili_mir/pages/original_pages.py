@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
 from PIL import Image
 
 from fusili_mir.pages.page_sources import DeskewedPage, EngravedPage, PageSource
 from fusili_mir.pages.pages import Pages
+from fusili_mir.pages.pixels import on_paper
 from fusili_mir.pages.raster import page_size_px
 
 __all__ = ["PageOrigin", "original_image", "original_size_px", "page_origin", "rgb_image"]
@@ -71,14 +71,7 @@ def page_origin(pages: Pages, page: int) -> PageOrigin:
 
 def rgb_image(image: Image.Image) -> Image.Image:
     """Convert any kind of image to 8-bit colours, with transparent parts as white paper."""
-    if image.mode.startswith(("I", "F")):  # 16 or 32 bits per pixel: Pillow would clip, not scale
-        values = np.asarray(image, dtype=np.float64)
-        white = 65535.0 if values.max(initial=0.0) > 255 else 255.0
-        image = Image.fromarray(np.clip(values * (255.0 / white), 0, 255).astype(np.uint8))
-    if "A" in image.getbands() or "transparency" in image.info:
-        layers = image.convert("RGBA")
-        image = Image.alpha_composite(Image.new("RGBA", layers.size, "white"), layers)
-    return image.convert("RGB")
+    return on_paper(image).convert("RGB")
 
 
 def _source(pages: Pages, page: int) -> PageSource:

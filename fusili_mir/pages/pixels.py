@@ -11,7 +11,7 @@ from PIL import Image
 from fusili_mir.arrays import GreyImage
 from fusili_mir.errors import InputError
 
-__all__ = ["dark_on_light", "eight_bits", "grey_pixels", "image_of_array"]
+__all__ = ["dark_on_light", "grey_pixels", "image_of_array", "on_paper"]
 
 _DARK = 64  # a page with a darker median is a negative, if some of it is light
 _MOST_INK = 0.3  # largest share of a page that ink covers
@@ -31,14 +31,19 @@ def grey_pixels(image: Image.Image, name: str = "the image") -> GreyImage:
     -------
     np.ndarray [shape=(height, width)], uint8
     """
-    image = eight_bits(image, name)
+    return dark_on_light(np.asarray(on_paper(image, name).convert("L")))
+
+
+def on_paper(image: Image.Image, name: str = "the image") -> Image.Image:
+    """Return an image with 8 bits per channel and without transparency, in its own colours on white paper."""
+    image = _eight_bits(image, name)
     if "A" in image.getbands() or "a" in image.getbands() or "transparency" in image.info:
         layers = image.convert("RGBA")
         image = Image.alpha_composite(Image.new("RGBA", layers.size, "white"), layers)
-    return dark_on_light(np.asarray(image.convert("L")))
+    return image
 
 
-def eight_bits(image: Image.Image, name: str = "the image") -> Image.Image:
+def _eight_bits(image: Image.Image, name: str) -> Image.Image:
     """Scale an image of 16 or 32 bits per pixel to 8 bits, which Pillow would clip; return others unchanged."""
     if image.mode.startswith(("I", "F")):
         return Image.fromarray(_scaled(np.asarray(image), name))

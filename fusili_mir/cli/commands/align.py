@@ -38,9 +38,9 @@ def command(
 ) -> None:
     """Align the recording AUDIO with SCORE.
 
-    If SCORE is MusicXML, MXL or MEI, every note gets its time in seconds. If it is a PDF, an image, several
-    images in order or a folder of images, every second gets its place on the pages; scan.pdf#3-7 is a part of a
-    PDF.
+    If SCORE is symbolic (MusicXML, MXL, MEI, Humdrum kern, ABC, MIDI, a match or MuseScore file), every note gets
+    its time in seconds. If it is a PDF, an image, several images in order or a folder of images, every second
+    gets its place on the pages; scan.pdf#3-7 is a part of a PDF.
 
     AUDIO is WAV, FLAC, MP3, OGG or whatever libsndfile reads, and with fusili-mir[audio] whatever ffmpeg reads:
     M4A, MP4, WebM, videos. A MIDI file is played with a soundfont; - is standard input.

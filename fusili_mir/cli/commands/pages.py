@@ -60,7 +60,8 @@ def command(
 ) -> None:
     """Write the pages of SCORE as images, with an overlay that shows what was found on them.
 
-    If SCORE is MusicXML, MXL or MEI, it is engraved, and its notes and measures are known, too. If it is a PDF,
+    If SCORE is symbolic (MusicXML, MXL, MEI, Humdrum kern, ABC, MIDI, a match or MuseScore file), it is engraved,
+    and its notes and measures are known, too. If it is a PDF,
     an image, several images in order or a folder of images, its systems are located; scan.pdf#3-7 is a part of a
     PDF. Font, breaks and sizes apply to engraving.
     """

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from PIL import Image, ImageCms
 
 from fusili_mir.errors import InputError
-from fusili_mir.pages.pixels import grey_pixels, image_of_array
+from fusili_mir.pages.pixels import grey_pixels, image_of_array, on_paper
 
 RAMP = np.tile(np.linspace(250, 5, 60).astype(np.uint8), (40, 1))
 
@@ -101,3 +101,10 @@ def test_of_the_colours_of_lab_the_lightness_counts() -> None:
     assert (np.diff(found[0].astype(int)) <= 0).all()
     assert found[0, 0] > 240
     assert found[0, -1] < 15
+
+
+def test_an_image_keeps_its_colours_on_paper() -> None:
+    red = Image.new("RGBA", (4, 4), (255, 0, 0, 128))
+    assert on_paper(red).convert("RGB").getpixel((0, 0)) == (255, 127, 127)
+    wide = Image.fromarray(RAMP.astype(np.float32) / 255)
+    assert np.array_equal(np.asarray(on_paper(wide)), RAMP)
