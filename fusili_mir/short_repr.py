@@ -33,7 +33,7 @@ def short_repr(cls: type[T]) -> type[T]:
         shown = (f"{each.name}={_short(getattr(self, each.name))}" for each in fields(self) if each.repr)
         return f"{type(self).__name__}({', '.join(shown)})"
 
-    cls.__repr__ = __repr__  # type: ignore[assignment, method-assign]
+    cls.__repr__ = __repr__  # type: ignore[method-assign]
     return cls
 
 

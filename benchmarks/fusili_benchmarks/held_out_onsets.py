@@ -12,6 +12,7 @@ import numpy as np
 from fusili_benchmarks.held_out_pieces import HeldOutPiece, Playing, open_piece
 from fusili_benchmarks.held_out_shifts import Shift
 from fusili_mir.audio.heard_recording import HeardRecording
+from fusili_mir.audio.pitch_curve import PitchCurve
 from fusili_mir.audio.recording import RecordingLike
 from fusili_mir.errors import InputError
 from fusili_mir.model.encoded import EncodedAudio, EncodedScore
@@ -48,10 +49,13 @@ class RememberingEncoder(Encoder):
         return self._once(pages, lambda: Encoder.encode_pages(self, pages, progress))
 
     def encode_recording(
-        self, recording: RecordingLike | HeardRecording, progress: bool = False
+        self,
+        recording: RecordingLike | HeardRecording,
+        progress: bool = False,
+        pitch: PitchCurve | None = None,
     ) -> EncodedAudio:
         """Encode a recording, or return its embeddings if it was encoded before."""
-        return self._once(recording, lambda: Encoder.encode_recording(self, recording, progress))
+        return self._once(recording, lambda: Encoder.encode_recording(self, recording, progress, pitch))
 
     def forget(self) -> None:
         """Drop all embeddings."""
