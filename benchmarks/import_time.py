@@ -1,6 +1,6 @@
 """What importing each room costs, beside numpy: the median of fresh processes, in seconds.
 
-    python benchmarks/import_time.py [--runs 7]
+python benchmarks/import_time.py [--runs 7]
 """
 
 from __future__ import annotations
@@ -35,7 +35,9 @@ def median_sec(modules: list[str], n_runs: int) -> float:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--runs", type=int, default=7)
     n_runs = parser.parse_args().runs
     rooms = [module.name for module in pkgutil.iter_modules(fusili_mir.__path__) if module.ispkg]

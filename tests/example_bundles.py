@@ -80,7 +80,6 @@ def sine_recording(
     offsets = notes["onset_sec"] + notes["duration_sec"]
     n_samples = round((end_sec or float(offsets.max())) * sample_rate_hz)
     samples = np.zeros(n_samples)
-    seconds = np.arange(n_samples) / sample_rate_hz
     for note in notes:
         start = round(float(note["onset_sec"]) * sample_rate_hz)
         stop = round(float(note["onset_sec"] + note["duration_sec"]) * sample_rate_hz)
