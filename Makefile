@@ -21,7 +21,7 @@ lint: .venv/installed
 	.venv/bin/ruff check
 	.venv/bin/ruff format --check
 	.venv/bin/mypy
-#	.venv/bin/mypy --config-file tests/mypy.toml tests
+	.venv/bin/mypy --config-file tests/mypy.toml tests
 
 docs: .venv/installed
 	NO_MKDOCS_2_WARNING=1 .venv/bin/mkdocs build --strict --quiet

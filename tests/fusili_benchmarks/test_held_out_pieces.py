@@ -158,7 +158,7 @@ def test_a_layout_is_heard_and_shown_alone(tmp_path: Path, sines: None) -> None:
     song = corpus_piece(tmp_path, "song", example_scores.song(4))  # each measure: 2 notes sung, 4 played
     counts = {}
     for layout in ("whole", "piano", "voice"):
-        with open_piece(song, layout, PLAYING) as piece:  # type: ignore[arg-type]
+        with open_piece(song, layout, PLAYING) as piece:
             counts[layout] = [len(piece.under(BASE, "images").heads), len(piece.under(BASE, "score").heads)]
     assert counts == {"whole": [24, 24], "piano": [16, 16], "voice": [8, 8]}
 

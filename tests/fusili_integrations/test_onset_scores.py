@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -18,7 +19,7 @@ def match(score_id: str, seconds: float) -> dict[str, object]:
 
 
 def test_errors_are_counted_by_tolerance_and_agree_with_mir_eval() -> None:
-    alignment = [
+    alignment: list[dict[str, Any]] = [
         match("a", 1.0),
         match("b", 2.03),
         match("c", 2.9),

@@ -55,7 +55,7 @@ def imports(package: str) -> Iterator[Import]:
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
             for name in names_in(node):
                 if name.split(".")[0] == package:
-                    yield Import(str(path), node.lineno, room, name)
+                    yield Import(str(path), node.lineno, room, name)  # type: ignore[attr-defined]
 
 
 def names_in(node: ast.AST) -> list[str]:

@@ -14,6 +14,7 @@ def test_a_stream_is_named_by_its_seed_and_purpose() -> None:
 
 def test_other_names_give_other_numbers() -> None:
     drawn = {
-        random_stream(*names).uniform() for names in [(0, "a"), (0, "b"), (1, "a"), (0, "a", 0), (0, "a", 1)]
+        random_stream(*names).uniform()  # type: ignore[arg-type]
+        for names in [(0, "a"), (0, "b"), (1, "a"), (0, "a", 0), (0, "a", 1)]
     }
     assert len(drawn) == 5

@@ -17,7 +17,9 @@ def match_file(tmp_path: Path) -> Path:
     """Four notes of a score: the first three are played, at 0.5, 1.25 and 2 s, and one more is added."""
 
     (tmp_path / "tune.musicxml").write_text(tune(("C4", "E4", "G4", "C5")))
-    part = render_pages(tmp_path / "tune.musicxml").score.parts[0]
+    score = render_pages(tmp_path / "tune.musicxml").score
+    assert score is not None
+    part = score.parts[0]
     played = [("p0", 60, 0.5), ("p1", 64, 1.25), ("p2", 67, 2.0), ("p3", 61, 2.5)]
     notes = [
         {
@@ -55,6 +57,7 @@ def test_notes_that_were_not_played_or_not_written_are_missing(match_file: Path)
 
 def test_ids_are_those_of_the_score(match_file: Path) -> None:
     score = render_pages(match_file.with_name("tune.musicxml")).score
+    assert score is not None
     ids = [str(note.id) for note in score.parts[0].notes_tied]
     assert list(reference_onsets(str(match_file))) == ids[:3]
 

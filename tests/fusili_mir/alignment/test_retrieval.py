@@ -114,11 +114,18 @@ def test_a_spot_is_on_the_page_up_to_its_edges(alignment: Alignment) -> None:
     height_px, width_px = alignment.pages.images[0].shape
     for x, y in ((0, 0), (width_px, height_px)):
         assert point_at_spot(alignment, 0, x, y, n_moments=1)
-    for x, y in ((-1, 5), (5, -0.5), (width_px + 1, 5), (5, height_px + 0.5), (np.nan, 5)):
+    off_page: list[tuple[float, float]] = [
+        (-1, 5),
+        (5, -0.5),
+        (width_px + 1, 5),
+        (5, height_px + 0.5),
+        (np.nan, 5),
+    ]
+    for at_x, at_y in off_page:
         with pytest.raises(
             InputError, match=f"is off page 1, which is {width_px} pixels wide and {height_px}"
         ):
-            point_at_spot(alignment, 0, x, y)
+            point_at_spot(alignment, 0, at_x, at_y)
 
 
 @pytest.mark.parametrize("page", [-1, 1, 3])

@@ -65,7 +65,14 @@ def run(*arguments: str | Path) -> int:
 def bundle(folder: Path, checkpoint: Path) -> Bundle:
     """The checkpoint as an int8 bundle, which is compared as fp32 first."""
     (folder / "quality.json").write_text('{"test": {"onset_median_ms": 50}}')
-    options = ["--precision", "int8", "--licence", "CC0-1.0", "--quality", folder / "quality.json"]
+    options: list[str | Path] = [
+        "--precision",
+        "int8",
+        "--licence",
+        "CC0-1.0",
+        "--quality",
+        folder / "quality.json",
+    ]
     assert run("export", checkpoint, "-o", folder / "bundle", *options) == 0
     return load_bundle(folder / "bundle")
 
@@ -109,7 +116,7 @@ def test_the_manifest_holds_the_comparison_and_nothing_small_is_lost_in_fp32(bun
 def test_axes_have_names(bundle: Bundle) -> None:
     shapes = {}
     for tower in ("image", "audio"):
-        graph = onnx.load_from_string(bundle.read_graph(tower)).graph  # type: ignore[arg-type]
+        graph = onnx.load_from_string(bundle.read_graph(tower)).graph
         assert len(graph.input) == 1
         dims = graph.input[0].type.tensor_type.shape.dim
         shapes[graph.input[0].name] = [dim.dim_param or dim.dim_value for dim in dims]
@@ -118,7 +125,7 @@ def test_axes_have_names(bundle: Bundle) -> None:
 
 def test_graphs_say_nothing_about_the_machine_they_were_made_on(bundle: Bundle) -> None:
     for tower in ("image", "audio"):
-        graph = bundle.read_graph(tower)  # type: ignore[arg-type]
+        graph = bundle.read_graph(tower)
         assert b".py" not in graph
         assert str(Path.cwd()).encode() not in graph
 

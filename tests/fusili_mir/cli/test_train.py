@@ -147,7 +147,7 @@ def test_what_cannot_be_trained_gives_one_line_and_exit_code_1(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     arguments = [part for override in overrides for part in ("--override", override)]
-    where = [] if any("folder" in override for override in overrides) else ["--data", data]
+    where: list[str | Path] = [] if any("folder" in override for override in overrides) else ["--data", data]
     assert call(recipe, *where, "--out", tmp_path / "run", *arguments) == 1
     lines = capsys.readouterr().err.strip().splitlines()
     assert len(lines) == 1

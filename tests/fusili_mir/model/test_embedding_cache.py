@@ -53,6 +53,8 @@ def test_embeddings_are_encoded_once_and_come_back_the_same(
     assert np.array_equal(again.axis.columns, first.axis.columns)
     assert np.array_equal(again.embeddings, first.embeddings)
     assert np.array_equal(again.mask, first.mask)
+    assert again.segment_embeddings is not None
+    assert first.segment_embeddings is not None
     assert np.array_equal(again.segment_embeddings, first.segment_embeddings)
     assert [path.name for path in file.parent.iterdir()] == ["a.npz"]
 

@@ -127,6 +127,8 @@ def test_a_system_cut_in_parts_gives_the_same_columns(tmp_path: Path, pitch: Bun
     whole = encode_pages(pages, pitch)
     monkeypatch.setattr(score_segments, "_MAX_COLUMNS", 64)
     parts = encode_pages(pages, pitch)
+    assert parts.segment_embeddings is not None
+    assert whole.segment_embeddings is not None
     assert len(parts.segment_embeddings) > 3 * len(whole.segment_embeddings)
     assert np.array_equal(parts.axis.columns, whole.axis.columns)
     # Other parts are cut at other fractions of a pixel: a head may reach into one column more or less.

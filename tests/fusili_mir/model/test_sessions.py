@@ -21,7 +21,7 @@ def test_a_graph_runs_on_the_cpu_with_the_requested_threads() -> None:
     session = open_session(pitch_audio_graph(), "cpu", n_threads=1)
     assert (session.device, session.n_threads) == ("cpu", 1)
     assert session.session.get_session_options().intra_op_num_threads == 1
-    frames, embedding = session.run("waveforms", np.zeros((3, 1280)), ["frames", "audio_embedding"])
+    frames, embedding = session.run("waveforms", np.zeros((3, 1280)), ["frames", "audio_embedding"])  # type: ignore[arg-type]
     assert (frames.shape, embedding.shape) == ((3, 2, 18), (3, 18))
     assert frames.dtype == np.float32
 

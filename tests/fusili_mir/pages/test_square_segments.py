@@ -23,7 +23,7 @@ SYSTEMS = np.array(
 
 
 def _measures() -> Table:
-    rows = []
+    rows: list[tuple] = []
     for system in SYSTEMS:
         for x0, x1 in ((70, 245), (245, 420)):
             rows.append((len(rows), "", system["page"], system["system"], x0, system["y0"], x1, system["y1"]))

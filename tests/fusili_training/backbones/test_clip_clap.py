@@ -1,6 +1,7 @@
 """The clip-clap backbone at a small size, against the published encoders that it uses."""
 
 import sys
+from typing import Any
 
 import pytest
 import torch
@@ -114,7 +115,7 @@ def test_patches_are_those_of_clip_after_its_last_normalisation(backbone: Backbo
     images = torch.rand(2, 1, 224, 224, generator=torch.Generator().manual_seed(0))
     mean = torch.tensor([0.48145466, 0.4578275, 0.40821073]).view(3, 1, 1)
     deviation = torch.tensor([0.26862954, 0.26130258, 0.27577711]).view(3, 1, 1)
-    visual = backbone.image.visual
+    visual: Any = backbone.image.visual
     with torch.no_grad():
         tokens = backbone.image(images)
         hidden = visual.transformer(visual._embeds((images.expand(-1, 3, -1, -1) - mean) / deviation))

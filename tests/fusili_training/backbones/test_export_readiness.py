@@ -1,5 +1,7 @@
 """The towers of the small backbone as traced programs, at sizes other than those of the tracing."""
 
+from typing import Any
+
 import pytest
 import torch
 from torch import Tensor, nn
@@ -34,7 +36,7 @@ def padded_strips(batch: int, n_staves: int, width_px: int) -> Tensor:
     return images
 
 
-CASES = {
+CASES: dict[str, tuple[Any, ...]] = {
     "image": (padded_strips, (2, 3, 80), {0, 1, 3}, [(1, 1, 100), (3, 4, 200)]),
     "audio": (padded_noise, (2, 12_800), {0, 1}, [(1, 19_840), (5, 6_400)]),
 }

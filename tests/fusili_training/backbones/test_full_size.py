@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -39,7 +40,7 @@ def test_two_steps_with_negative_mutations_train_heads_and_encoders(tmp_path: Pa
     recipe = read_recipe("table1-same-piece-negative-mutations", OVERRIDES)
     trainer = Trainer(recipe, tmp_path, NoiseSource(), None, ProcessRanks(0, 1, torch.device("cpu")))
     model = trainer.objective.model
-    watched = (model.image_head.weight, model.image.visual.conv1.weight)  # type: ignore[union-attr]
+    watched: tuple[Any, Any] = (model.image_head.weight, model.image.visual.conv1.weight)  # type: ignore[union-attr]
     before = [weight.detach().clone() for weight in watched]
     with flushed_denormals():
         figures = [trainer.step(batch) for batch in NoiseSource().epoch(0)]

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import pytest
@@ -15,7 +15,9 @@ from fusili_training.truth import TRUTH_DTYPE
 class FourPieces:
     """Pieces a to d of three segments each."""
 
-    name, pieces, has_truth = "four", ("a", "b", "c", "d"), True
+    name = "four"
+    pieces: Sequence[str] = ("a", "b", "c", "d")
+    has_truth = True
 
     def __init__(self) -> None:
         self.dropped: Counter[str] = Counter()

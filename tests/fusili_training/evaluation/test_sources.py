@@ -76,7 +76,7 @@ def tree(tmp_path: Path) -> Path:
     performances = tmp_path / "msmd" / "Tune" / "performances"
     ramp = np.arange(60 * SAMPLE_RATE_HZ, dtype=np.float32) / (60 * SAMPLE_RATE_HZ)
     write_performance(performances, AS_WRITTEN, events, ramp)
-    write_performance(performances, SLOW, events * [2, 1, 2, 1, 1], None)
+    write_performance(performances, SLOW, events * [2, 1, 2, 1, 1], None)  # type: ignore[arg-type]
     return tmp_path / "msmd"
 
 

@@ -28,6 +28,7 @@ from fusili_training.evaluation.report import Report
 from fusili_training.evaluation.sinkhorn_ranking import compare_all_pairs, rerank_shortlists
 from fusili_training.evaluation.whole_pieces import ScoredPieces
 from fusili_training.losses.sinkhorn import fusili_similarity
+from fusili_training.truth import TRUTH_DTYPE
 
 
 @pytest.fixture(scope="module")
@@ -75,16 +76,16 @@ def test_a_finer_grid_is_judged_twice(report: Report) -> None:
 
 
 def test_whole_pieces_are_found_to_a_frame_from_images_alone(report: Report) -> None:
-    assert report.find("onsets", "median ms", "") < 40
+    assert report.find("onsets", "median ms", "") < 40  # type: ignore[operator]
     assert report.find("onsets", "within 250 ms", "") == 1
 
 
 def test_a_table_of_scores_is_measured_with_and_without_the_score(folder: Path, encoder: Encoder) -> None:
     report = evaluate_bundle(encoder, folder / "scored" / "scores.csv", TaskOptions()).report
     # Sines start abruptly, and are seen a little early.
-    assert report.find("onsets", "median ms", "", "pieces, with score") < 15
+    assert report.find("onsets", "median ms", "", "pieces, with score") < 15  # type: ignore[operator]
     assert report.find("onsets", "within 25 ms", "", "pieces, with score") == 1
-    assert report.find("onsets", "median ms", "", "pieces, images alone") < 40
+    assert report.find("onsets", "median ms", "", "pieces, images alone") < 40  # type: ignore[operator]
     with pytest.raises(InputError, match="for --task onsets only"):
         evaluate_bundle(encoder, folder / "scored" / "scores.csv", TaskOptions(tasks=("local",)))
 
@@ -118,7 +119,7 @@ def test_clips_of_squares_are_20_s_long_with_silence_at_their_end(tmp_path: Path
             None,
             image,
             rng.normal(size=16_000 * length).astype(np.float32) / 9,
-            np.zeros(0),
+            np.zeros(0, TRUTH_DTYPE),
             224,
             16_000,
         )
@@ -144,7 +145,13 @@ def test_squares_are_judged_on_49_patches(folder: Path, tmp_path: Path) -> None:
 def test_images_of_another_size_are_refused(tmp_path: Path) -> None:
     encoder = Encoder(write_ink_bundle(tmp_path / "ink"), n_threads=1)
     pair = Pair(
-        "a.x.0", None, np.zeros((128, 300), np.uint8), np.ones(16_000, np.float32), np.zeros(0), 128, 16_000
+        "a.x.0",
+        None,
+        np.zeros((128, 300), np.uint8),
+        np.ones(16_000, np.float32),
+        np.zeros(0, TRUTH_DTYPE),
+        128,
+        16_000,
     )
     with pytest.raises(
         InputError, match=r"a\.x\.0: an image of 300 x 128 px .* takes strips or squares of 224"
@@ -199,8 +206,8 @@ def test_sinkhorn_ranks_are_those_of_similarities_one_by_one(
         short, _ = rerank_shortlists(pooled[0], pooled[1], patches, frames, 10.0, 3)
         for row, by_cosine, by_sinkhorn in zip(short, cosines, similarities, strict=True):
             first = np.argsort(-by_cosine)[:3]
-            expected = [*first[np.argsort(-by_sinkhorn[first])], *np.argsort(-by_cosine)[3:]]
-            assert np.argsort(-row).tolist() == expected
+            reranked = [*first[np.argsort(-by_sinkhorn[first])], *np.argsort(-by_cosine)[3:]]
+            assert np.argsort(-row).tolist() == reranked
 
 
 def test_stored_embeddings_are_read_back_unchanged() -> None:

@@ -133,8 +133,9 @@ def test_global_heads_of_another_shape_may_begin_anew(tmp_path: Path) -> None:
     saved = checkpoint()
     save_checkpoint(saved, path)
     model = FusiliModel(recipe().model)
-    model.image.global_head[0] = torch.nn.Linear(64, 32)  # type: ignore[operator,index]
-    own = model.image.global_head[0].weight.clone()  # type: ignore[operator,index]
+    head: Any = model.image.global_head
+    head[0] = torch.nn.Linear(64, 32)
+    own = head[0].weight.clone()
     with pytest.raises(InputError, match=r"does not fit the model: image.global_head.0.weight"):
         load_checkpoint(path).restore_model(model, path)
     load_checkpoint(path).restore_model(model, path, new_heads=True)

@@ -1,6 +1,6 @@
 from dataclasses import replace
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import pytest
 import torch
@@ -59,7 +59,8 @@ def test_prototypes_may_begin_on_a_model_that_pooled_by_means(tmp_path: Path) ->
 
 @pytest.mark.parametrize("key", ["clip", "clap", "checkpoint"])
 def test_a_missing_weights_file_is_named_with_the_way_out(key: str) -> None:
-    recipe = Recipe("x", model=OPTIONS, weights=WeightsOptions(**{key: "nowhere.pt"}))
+    missing: dict[str, Any] = {key: "nowhere.pt"}
+    recipe = Recipe("x", model=OPTIONS, weights=WeightsOptions(**missing))
     with pytest.raises(InputError, match=rf"weights.{key} is nowhere.pt, but there is no such file; .*"):
         build_starting_model(recipe)
 

@@ -54,7 +54,7 @@ FRAME_MASK = torch.tensor([[1, 1, 1, 1, 1], [1, 1, 1, 1, 0], [0, 1, 1, 0, 0]], d
 @pytest.mark.parametrize("n_iterations", [1, 2, 5, 20])
 @pytest.mark.parametrize("masked", [False, True])
 def test_the_value_is_that_of_the_definition(n_iterations: int, masked: bool) -> None:
-    masks = (PATCH_MASK, FRAME_MASK) if masked else (None, None)
+    masks: tuple[Tensor | None, Tensor | None] = (PATCH_MASK, FRAME_MASK) if masked else (None, None)
     patches, frames, scale = batch()
     expected = slow_similarity(patches, frames, scale, *masks, n_iterations)
     found = fusili_similarity(patches, frames, scale, *masks, n_iterations)
@@ -64,8 +64,8 @@ def test_the_value_is_that_of_the_definition(n_iterations: int, masked: bool) ->
 @pytest.mark.parametrize("n_iterations", [1, 2, 5, 20])
 @pytest.mark.parametrize("masked", [False, True])
 def test_the_gradient_is_exact_through_all_iterations(n_iterations: int, masked: bool) -> None:
-    masks = (PATCH_MASK, FRAME_MASK) if masked else (None, None)
-    assert torch.autograd.gradcheck(lambda *inputs: fusili_similarity(*inputs, *masks, n_iterations), batch())
+    masks: tuple[Tensor | None, Tensor | None] = (PATCH_MASK, FRAME_MASK) if masked else (None, None)
+    assert torch.autograd.gradcheck(lambda *inputs: fusili_similarity(*inputs, *masks, n_iterations), batch())  # type: ignore[call-arg]
 
 
 def test_one_iteration_by_hand() -> None:

@@ -11,7 +11,7 @@ def note(name: str, step: str, alter: int = 0, mark: str = "", octave: int = 4, 
     )
 
 
-def renewed(*notes: str, fifths: int = 0, changed: str = "") -> dict[str, str | None]:
+def renewed(*notes: str, fifths: int = 0, changed: str = "") -> dict[str | None, str | None]:
     key = f"<attributes><key><fifths>{fifths}</fifths></key></attributes>"
     part = etree.fromstring(f"<part><measure>{key}{''.join(notes)}</measure></part>")
     renew_accidentals(read_written_notes(part), set(changed.split()))

@@ -1,4 +1,5 @@
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import partitura as pt
@@ -55,8 +56,14 @@ def write_score(
     return score
 
 
+def find(element: etree._Element, path: str) -> etree._Element:
+    found = element.find(path)
+    assert found is not None
+    return found
+
+
 def by_measure(score: etree._Element) -> list:
-    notes = read_written_notes(score.find("part"))
+    notes = read_written_notes(find(score, "part"))
     return [(m, [n for n in notes if n.measure == m]) for m in sorted({n.measure for n in notes})]
 
 
@@ -113,7 +120,7 @@ def test_exactly_the_listed_notes_move_by_exactly_the_listed_shifts(
         name: (pitch + mutation.shifts.get(name, 0), ties) for name, (pitch, ties) in before.items()
     } == after
     assert all(1 <= abs(shift) <= 4 for shift in mutation.shifts.values())
-    written = {n.element.get("id"): n for n in read_written_notes(mutation.mutant.find("part"))}
+    written = {n.element.get("id"): n for n in read_written_notes(find(mutation.mutant, "part"))}
     assert read_from_the_page(mutation.mutant) == {name: note.alter for name, note in written.items()}
     for note in written.values():
         chord = [other for other in written.values() if other.onset == note.onset and other is not note]
@@ -171,14 +178,14 @@ def test_transposed_parts_stay_within_what_can_be_played() -> None:
 def test_grace_notes_move_and_unpitched_notes_tablature_and_quarter_tones_stay() -> None:
     score = write_score([[[60], [62], [64], [65]]], [False], 0)
     first, second, third, _ = score.iter("note")
-    first.remove(first.find("duration"))
+    first.remove(find(first, "duration"))
     first.insert(0, etree.Element("grace"))
-    second.find("pitch/alter").text = "0.5"
-    third.find("notations").append(
+    find(second, "pitch/alter").text = "0.5"
+    find(third, "notations").append(
         etree.fromstring("<technical><string>1</string><fret>3</fret></technical>")
     )
     drum = etree.fromstring("<note id='drum'><unpitched/><duration>1</duration></note>")
-    score.find("part/measure").append(drum)
+    find(score, "part/measure").append(drum)
     moved = mutate(score, np.random.default_rng(0), probability=1.0).shifts
     assert set(moved) == {"m0n0p0", "m0n3p0"}
 
@@ -191,11 +198,11 @@ def test_notes_held_in_another_voice_are_not_struck() -> None:
         "<duration>4</duration><voice>2</voice><type>whole</type></note>"
         for number, (step, octave) in enumerate([("A", 3), ("B", 3)])
     )
-    measure = score.find("part/measure")
+    measure = find(score, "part/measure")
     measure.extend(etree.fromstring(f"<x><backup><duration>4</duration></backup>{held}</x>"))
     for seed in range(40):
         mutant = mutate(score, np.random.default_rng(seed), probability=0.8).mutant
-        notes = read_written_notes(mutant.find("part"))
+        notes = read_written_notes(find(mutant, "part"))
         for a in notes:
             clashes = [
                 b for b in notes if b is not a and b.pitch == a.pitch and a.onset < b.end and b.onset < a.end
@@ -217,6 +224,6 @@ def test_notes_held_in_another_voice_are_not_struck() -> None:
         ),
     ],
 )
-def test_what_cannot_be_mutated_is_refused(score: str, options: dict[str, float], message: str) -> None:
+def test_what_cannot_be_mutated_is_refused(score: str, options: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=message):
         mutate(etree.fromstring(score), np.random.default_rng(0), **options)

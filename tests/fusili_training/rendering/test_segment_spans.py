@@ -23,7 +23,7 @@ def _staves(systems: Table) -> Table:
 
 def _measures(systems: Table, widths: list[float]) -> Table:
     """Each system has measures of these widths."""
-    rows = []
+    rows: list[tuple] = []
     for system in systems:
         x = float(system["x0"])
         for width in widths:

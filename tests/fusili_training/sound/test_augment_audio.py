@@ -1,3 +1,5 @@
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -138,7 +140,7 @@ def test_colour_changes_frequencies_by_different_amounts_and_reproducibly() -> N
 @pytest.mark.parametrize(
     "bad", [{"detune_cents": -1.0}, {"colour_db": float("inf")}, {"lowest_snr_db": float("nan")}]
 )
-def test_impossible_limits_are_refused(bad: dict[str, float]) -> None:
+def test_impossible_limits_are_refused(bad: dict[str, Any]) -> None:
     with pytest.raises(InputError, match=next(iter(bad))):
         AudioAugmentation(**bad)
 

@@ -20,7 +20,7 @@ def score(tmp_path: Path) -> SoundingScore:
     return read_sounding_score(read_score_file(path))
 
 
-def _performed(*rows: tuple[str, int, float]) -> np.ndarray:  # type: ignore[type-arg]
+def _performed(*rows: tuple[str, int, float]) -> np.ndarray:
     return np.array([(i, pitch, sec, 0.5, 0.5, 64, 0) for i, pitch, sec in rows], PERFORMED_DTYPE)
 
 

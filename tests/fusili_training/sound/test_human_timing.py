@@ -63,7 +63,7 @@ def test_a_match_file_gives_each_score_note_its_onset(tmp_path: Path) -> None:
 
 
 def test_a_midi_file_is_aligned_with_the_score(tmp_path: Path) -> None:
-    pedal = [
+    pedal: list[dict[str, object]] = [
         {"number": 64, "time": 0.6, "value": 127, "track": 0, "channel": 0},
         {"number": 64, "time": 1.2, "value": 0, "track": 0, "channel": 0},
     ]

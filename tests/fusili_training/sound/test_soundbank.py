@@ -1,6 +1,7 @@
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -93,7 +94,7 @@ def test_a_spoilt_bank_is_an_input_error(bank: SoundBank, tmp_path: Path, spoil:
         {"loop_length": 2},
     ],
 )
-def test_a_contradictory_bank_is_refused(bank: SoundBank, change: dict[str, object]) -> None:
+def test_a_contradictory_bank_is_refused(bank: SoundBank, change: dict[str, Any]) -> None:
     with pytest.raises(InputError, match="ramp"):
         replace(bank, **change)
 
@@ -115,6 +116,6 @@ def test_what_is_softer_than_a_thirtieth_of_the_peak_before_the_attack_is_cut_bu
 
 def test_a_loop_is_not_cut_into(bank: SoundBank) -> None:
     sound = np.concatenate([np.zeros(90), np.full(10, 10_000)]).astype(np.int16)
-    place = {"start": np.arange(176).reshape(2, 88) * 100, "length": np.full((2, 88), 100)}
+    place: dict[str, Any] = {"start": np.arange(176).reshape(2, 88) * 100, "length": np.full((2, 88), 100)}
     looped = replace(bank, samples=np.tile(sound, 176), loop_length=60, **place)
     assert set(start_at_attack(looped).length.ravel().tolist()) == {60}
