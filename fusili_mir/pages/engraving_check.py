@@ -9,6 +9,7 @@ import numpy as np
 from fusili_mir.arrays import Bool, Float64, Table
 from fusili_mir.pages.engraving import Engraving
 from fusili_mir.scores.loading import LoadedScore
+from fusili_mir.scores.part_times import quarters_of
 from fusili_mir.scores.score_file import ScoreFile
 from fusili_mir.scores.score_warning import ScoreWarning
 from fusili_mir.scores.unfolding import unfold_score
@@ -42,6 +43,8 @@ def warn_of_disagreement(loaded: LoadedScore, engraving: Engraving) -> None:
         len(engraving.notes),
         f"heads are more than {FAR_SPACES:g} ledger lines from their staff; are clefs or staves missing?",
     )
+    if loaded.is_rounded:
+        return
     onset_quarter = _onset_quarters(loaded)
     onsets = np.array([onset_quarter.get(head, np.nan) for head in engraving.notes["notated_id"].tolist()])
     late = engraving.notes[heads_out_of_order(engraving.notes, onsets)]
@@ -122,7 +125,7 @@ def _onset_quarters(loaded: LoadedScore) -> dict[str, float]:
     for part in loaded.score.parts:
         notes = [note for note in part.notes if note.duration]
         if notes:
-            quarters = part.quarter_map([note.start.t for note in notes])
+            quarters = quarters_of(part)([note.start.t for note in notes])
             onsets.update((str(note.id), float(onset)) for note, onset in zip(notes, quarters, strict=True))
     return onsets
 

@@ -138,8 +138,14 @@ class _Lines:
 
 
 def _groups(parent: etree._Element, name: str) -> Iterator[etree._Element]:
-    """Yield the groups of one class inside an element, without bounding boxes, which have a second class."""
-    return (group for group in parent.iter(f"{_SVG}g") if group.get("class") == name)
+    """Yield the groups of one class inside an element, without bounding boxes, which have a second class.
+
+    A group may have more classes: Verovio adds the ``type`` of the MEI element.
+    """
+    for group in parent.iter(f"{_SVG}g"):
+        classes = group.get("class", "")
+        if classes == name or (classes.startswith(f"{name} ") and "bounding-box" not in classes.split()):
+            yield group
 
 
 def _translation(group: etree._Element) -> tuple[float, float]:

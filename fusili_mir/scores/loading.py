@@ -23,6 +23,7 @@ import partitura as pt
 
 from fusili_mir.errors import InputError
 from fusili_mir.scores.humdrum import humdrum_note_ids, humdrum_to_mei
+from fusili_mir.scores.measure_lengths import share_measure_lengths
 from fusili_mir.scores.mei_score import read_mei_score
 from fusili_mir.scores.musescore import convert_with_musescore
 from fusili_mir.scores.note_ids import name_notes
@@ -58,11 +59,14 @@ class LoadedScore:
         The score as notated. Every note has a unique id; see `fusili_mir.scores.note_ids`.
     note_ids : mapping from str to str
         Id of a note in `score_file` -> its id in `score`.
+    is_rounded : bool
+        Whether the engraved rhythm is rounded, as that of a MIDI file may be.
     """
 
     score_file: ScoreFile
     score: pt.score.Score
     note_ids: Mapping[str, str]
+    is_rounded: bool = False
 
     @property
     def filename(self) -> str:
@@ -160,8 +164,8 @@ def _load_match(filename: str) -> pt.score.Score:
 
 
 def _write(score: pt.score.Score, filename: str) -> LoadedScore:
-    score_file, note_ids = write_score_file(score, filename)
-    return LoadedScore(score_file, _checked(score, filename), note_ids)
+    written = write_score_file(score, filename)
+    return LoadedScore(written.score_file, _checked(score, filename), written.note_ids, written.is_rounded)
 
 
 def _load_tree(score_file: ScoreFile, keep_ids: bool = False) -> LoadedScore:
@@ -180,7 +184,8 @@ def _load_tree(score_file: ScoreFile, keep_ids: bool = False) -> LoadedScore:
 
 
 def _checked(score: pt.score.Score, filename: str) -> pt.score.Score:
-    """Return a score whose parts agree about repeats, and whose note arrays can be made."""
+    """Return a score whose parts agree about measures and repeats, and whose note arrays can be made."""
+    share_measure_lengths(score, filename)
     try:
         share_repeat_signs(score)
         for part in score.parts:

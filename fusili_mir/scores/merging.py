@@ -13,6 +13,7 @@ from collections.abc import Callable
 import partitura as pt
 
 from fusili_mir.scores.part_copies import copy_elements
+from fusili_mir.scores.part_times import quarters_of
 
 __all__ = ["merge_score"]
 
@@ -73,6 +74,5 @@ def merge_score(score: pt.score.Score) -> pt.score.Score:
 
 def _rescaling(part: pt.score.Part, divisions: int) -> Callable[[int], int]:
     """Return the map from times of a part to times of the merged part."""
-    quarter_map = part.quarter_map
-    first = float(quarter_map(part.first_point.t))
-    return lambda time: round((float(quarter_map(time)) - first) * divisions)
+    quarters = quarters_of(part)
+    return lambda time: round(float(quarters(time)) * divisions)

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from partitura import score as ps
 
 from fusili_mir.arrays import Float64
+from fusili_mir.scores.part_times import quarters_of
 
 __all__ = ["grid_error", "is_notated", "notate", "split_staves"]
 
@@ -22,6 +24,8 @@ _BEAT = 24  # divisions of a quarter
 _GRIDS = ((6, 0.0), (3, 0.004), (8, 0.002), (4, 0.006))  # step in divisions, and what it costs in quarters
 _TRIPLETS = (8, 4)
 _MIDDLE_C = 60
+_MOST_IN_TUPLET = 15  # partitura finds a ratio for any duration, such as 120:91
+_ROUNDING = 0.51  # divisions
 _WIDE = (55, 65)  # a part with notes on both sides needs two staves
 _VALUES: dict[int, dict[str, Any]] = {
     96: {"type": "whole"},
@@ -47,8 +51,9 @@ def is_notated(part: ps.Part) -> bool:
         return False
     for note in part.iter_all(ps.Note):
         value = note.symbolic_duration or {}
-        simple = value.get("type") is not None and value.get("actual_notes", 1) <= 15
-        if not simple or abs(note.duration_from_symbolic - note.duration) > 0.51:
+        ratio = (value.get("actual_notes") or 1, value.get("normal_notes") or 1)
+        simple = value.get("type") is not None and (ratio == (1, 1) or ratio[1] < ratio[0] <= _MOST_IN_TUPLET)
+        if not simple or abs(note.duration_from_symbolic - note.duration) > _ROUNDING:
             return False
     return True
 
@@ -85,13 +90,9 @@ def grid_error(score: ps.Score) -> float:
     distances = [
         np.abs(onsets - np.array([snapped for snapped, _ in _snap(onsets)]) / _BEAT)
         for part in score.parts
-        if len(onsets := _onsets(part))
+        if len(onsets := quarters_of(part)([note.start.t for note in part.notes_tied]))
     ]
     return float(np.median(np.concatenate(distances))) if distances else 0.0
-
-
-def _onsets(part: ps.Part) -> Float64:
-    return np.array([float(part.quarter_map(note.start.t)) for note in part.notes_tied])
 
 
 def _is_wide(pitches: list[int]) -> bool:
@@ -121,9 +122,10 @@ def _rounded(within: Float64, step: int) -> Float64:
 
 def _notate(part: ps.Part) -> ps.Part:
     written = ps.Part(part.id, part.part_name, quarter_duration=_BEAT)
+    quarters = quarters_of(part)
 
     def place(point: ps.TimePoint) -> int:
-        return round(float(part.quarter_map(point.t)) * _BEAT)
+        return round(float(quarters(point.t)) * _BEAT)
 
     for measure in part.iter_all(ps.Measure):
         written.add(ps.Measure(measure.number, measure.name), place(measure.start), place(measure.end))
@@ -135,22 +137,22 @@ def _notate(part: ps.Part) -> ps.Part:
     wide = _is_wide([note.midi_pitch for note in notes])
     for staff in (1, 2) if wide else (1,):
         own = [note for note in notes if not wide or (note.midi_pitch < _MIDDLE_C) == (staff == 2)]
-        _write_staff(written, staff, own, part)
+        spans = quarters([(note.start.t, note.end_tied.t) for note in own]) if own else np.empty((0, 2))
+        _write_staff(written, staff, own, spans)
     return written
 
 
-def _write_staff(written: ps.Part, staff: int, notes: list[ps.Note], part: ps.Part) -> None:
+def _write_staff(written: ps.Part, staff: int, notes: list[ps.Note], spans: Float64) -> None:
+    """Write the notes of one staff; `spans` are their onsets and ends in quarters [shape=(n, 2)]."""
     bass = bool(notes) and float(np.median([note.midi_pitch for note in notes])) < _MIDDLE_C
     clef = ps.Clef(staff, "F" if bass else "G", 4 if bass else 2, 0)
     measures = list(written.iter_all(ps.Measure))
     written.add(clef, measures[0].start.t)
-    onsets = np.array([float(part.quarter_map(note.start.t)) for note in notes])
-    snapped = _snap(onsets)
+    snapped = _snap(spans[:, 0])
     writer = _Writer(written, staff, {place // _BEAT for place, triplet in snapped if triplet})
     chords: dict[int, list[tuple[ps.Note, float]]] = {}
-    for note, onset, (place, _) in zip(notes, onsets, snapped, strict=True):
-        quarters = float(part.quarter_map(note.end_tied.t)) - onset
-        chords.setdefault(place, []).append((note, quarters * _BEAT))
+    for note, (onset, end), (place, _) in zip(notes, spans, snapped, strict=True):
+        chords.setdefault(place, []).append((note, float(end - onset) * _BEAT))
     for measure in measures:
         start, end = measure.start.t, measure.end.t
         writer.write({place: chords[place] for place in sorted(chords) if start <= place < end}, start, end)
@@ -168,7 +170,7 @@ class _Writer:
         """Write the chords of a measure, by their places: notes, and how long they sound."""
         places = list(chords)
         self._rest(start, places[0] if places else end)
-        for place, following in zip(places, [*places[1:], end], strict=True):
+        for place, following in pairwise([*places, end]):
             sounding = max(length for _, length in chords[place])
             length = self._chord([note for note, _ in chords[place]], place, following, sounding)
             self._rest(place + length, following)

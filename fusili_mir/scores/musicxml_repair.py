@@ -1,7 +1,8 @@
 """A copy of a MusicXML tree that Verovio engraves as it is meant.
 
-Programs leave out what they take for granted: the number of staves, clefs, voices. partitura does not need them,
-but Verovio then draws two staves on one, or one voice after the other. Percussion and tablature are left out.
+Programs leave out what they take for granted: the number of staves, clefs, voices, where tuplets begin and end.
+partitura does not need them, but Verovio then draws two staves on one, one voice after the other, or triplets as
+plain notes. Percussion and tablature are left out.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import numpy as np
 from lxml import etree
 
 from fusili_mir.scores.printed_parts import left_out_parts, tablature_staves
+from fusili_mir.scores.tuplet_marks import mark_tuplets
 
 __all__ = ["repaired_musicxml"]
 
@@ -45,8 +47,11 @@ def repaired_musicxml(root: etree._Element) -> etree._Element:
         if first is not None:
             _state_staves(part, first)
             _state_clefs(part, first)
+        divisions = 1
         for measure in part.iterchildren("measure"):
             _separate_voices(measure)
+            divisions = _integer(measure.findtext("attributes/divisions"), divisions)
+            mark_tuplets(measure, divisions)
     part_list = root.find("part-list")
     if part_list is not None and left_out:
         for listed in part_list.findall("score-part"):

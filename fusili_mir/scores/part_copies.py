@@ -25,6 +25,7 @@ def copy_elements(
     target: ps.Part,
     rescale: Callable[[int], int],
     skipped: tuple[type, ...] = (),
+    rescale_end: Callable[[int], int] | None = None,
 ) -> list[Any]:
     """Copy the elements of one part into another.
 
@@ -36,6 +37,8 @@ def copy_elements(
         Map from times of `source` to times of `target`.
     skipped : tuple of types
         Elements that are not copied.
+    rescale_end : callable, optional
+        Map for the times at which elements end, by default `rescale`.
 
     Returns
     -------
@@ -48,7 +51,7 @@ def copy_elements(
         if element.start is None or isinstance(element, skipped):
             continue
         copied = copies[element] = copy.copy(element)
-        end = None if element.end is None else rescale(element.end.t)
+        end = None if element.end is None else (rescale_end or rescale)(element.end.t)
         target.add(copied, rescale(element.start.t), end)
     for copied in copies.values():
         for name in getattr(copied, "_ref_attrs", ()):

@@ -7,21 +7,24 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import mido
+import numpy as np
 import partitura as pt
+from lxml import etree
 from partitura import score as ps
 
 from fusili_mir.errors import InputError
 from fusili_mir.scores.midi_notation import grid_error, is_notated, notate, split_staves
 from fusili_mir.scores.note_ids import name_notes
 from fusili_mir.scores.part_copies import copy_part
+from fusili_mir.scores.part_times import quarters_of, times_of
 from fusili_mir.scores.score_file import ScoreFile, parse_score
 from fusili_mir.scores.score_warning import ScoreWarning
 
-__all__ = ["ScoreLike", "as_score", "is_score_like", "load_score_midi", "write_score_file"]
+__all__ = ["ScoreLike", "WrittenScore", "as_score", "is_score_like", "load_score_midi", "write_score_file"]
 
 ScoreLike: TypeAlias = ps.Score | ps.Part | ps.PartGroup | Sequence[ps.Part | ps.PartGroup]
 """What partitura calls a score: a score, a part, a group of parts, or a list of these."""
@@ -108,7 +111,25 @@ def load_score_midi(filename: str) -> ps.Score:
     return score
 
 
-def write_score_file(score: ps.Score, filename: str) -> tuple[ScoreFile, dict[str, str]]:
+@dataclass(frozen=True, eq=False)
+class WrittenScore:
+    """A score of partitura's as it is engraved.
+
+    Attributes
+    ----------
+    score_file : ScoreFile
+    note_ids : dict from str to str
+        Id of a note in the file -> its id in the score.
+    is_rounded : bool
+        Whether the rhythm had to be rounded, because it cannot be written as it is.
+    """
+
+    score_file: ScoreFile
+    note_ids: dict[str, str]
+    is_rounded: bool
+
+
+def write_score_file(score: ps.Score, filename: str) -> WrittenScore:
     """Write a score as the MusicXML that is engraved.
 
     Parameters
@@ -120,22 +141,25 @@ def write_score_file(score: ps.Score, filename: str) -> tuple[ScoreFile, dict[st
 
     Returns
     -------
-    score_file : ScoreFile
-    note_ids : dict from str to str
-        Id of a note in the file -> its id in the score.
+    WrittenScore
     """
     copies = ps.Score([copy_part(part, part.id) for part in score.parts])
     copies.work_title = score.work_title
-    if not all(is_notated(part) for part in copies.parts):
+    is_rounded = not all(is_notated(part) for part in copies.parts)
+    if is_rounded:
         copies = notate(copies)
     note_ids: dict[str, str] = {}
+    places: dict[str, int] = {}
     for part in copies.parts:
         split_staves(part)
+        starts = np.array([measure.start.t for measure in part.iter_all(ps.Measure)])
         for note in part.iter_all(ps.GenericNote, include_subclasses=True):
-            own = f"n{len(note_ids) + 1}" if isinstance(note, ps.Note) else None
-            if own is not None:
+            own = f"n{len(places) + 1}"
+            if isinstance(note, ps.Note):
                 note_ids[own] = str(note.id)
             note.id = own
+            measure = max(0, int(np.searchsorted(starts, note.start.t, "right")) - 1)
+            places[own] = note.start.t - int(starts[measure])
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -144,19 +168,37 @@ def write_score_file(score: ps.Score, filename: str) -> tuple[ScoreFile, dict[st
         raise InputError(
             f"{filename}: partitura cannot write it as MusicXML ({type(error).__name__}: {error}); is it whole?"
         ) from error
-    return replace(parse_score(data, filename), given_ids={}), note_ids
+    score_file = replace(parse_score(data, filename), given_ids={})
+    _restore_gaps(score_file, places)
+    return WrittenScore(score_file, note_ids, is_rounded)
+
+
+def _restore_gaps(score_file: ScoreFile, places: dict[str, int]) -> None:
+    """Put notes back to their places: of all voices of a measure, partitura writes the gaps of the first only."""
+    for measure in score_file.root.iterfind("part/measure"):
+        time = 0
+        for element in list(measure):
+            length = int(element.findtext("duration") or 0)
+            if element.tag in ("backup", "forward"):
+                time += length if element.tag == "forward" else -length
+            elif element.tag == "note" and element.find("chord") is None:
+                place = places.get(str(element.get("id")), time)
+                if place != time:
+                    gap = etree.Element("forward" if place > time else "backup")
+                    etree.SubElement(gap, "duration").text = str(abs(place - time))
+                    element.addprevious(gap)
+                time = place + (0 if element.find("grace") is not None else length)
 
 
 def share_measures(score: ps.Score) -> None:
     """Let all parts have as many measures as the longest, in place."""
     longest = max(score.parts, key=lambda part: len(list(part.iter_all(ps.Measure))))
     measures = list(longest.iter_all(ps.Measure))
+    quarters = quarters_of(longest)
     for part in score.parts:
+        time = times_of(part)
         for measure in measures[len(list(part.iter_all(ps.Measure))) :]:
-            start, end = (
-                round(float(part.inv_quarter_map(longest.quarter_map(point.t))))
-                for point in (measure.start, measure.end)
-            )
+            start, end = (time(float(quarters(point.t))) for point in (measure.start, measure.end))
             part.add(ps.Measure(measure.number, measure.name), start, end)
 
 

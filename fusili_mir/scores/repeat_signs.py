@@ -10,6 +10,8 @@ import copy
 
 from partitura import score as ps
 
+from fusili_mir.scores.part_times import quarters_of, times_of
+
 __all__ = ["share_repeat_signs"]
 
 _SIGNS = (ps.Repeat, ps.Ending, ps.Segno, ps.DalSegno, ps.Coda, ps.ToCoda, ps.DaCapo, ps.Fine)
@@ -22,18 +24,16 @@ def share_repeat_signs(score: ps.Score) -> None:
         if source is None:
             continue
         signs = list(source.iter_all(kind))
+        quarters = quarters_of(source)
         for part in score.parts:
             if not any(part.iter_all(kind)):
+                time = times_of(part)
                 for sign in signs:
-                    end = None if sign.end is None else _same_time(sign.end.t, source, part)
-                    part.add(_copy(sign), _same_time(sign.start.t, source, part), end)
+                    end = None if sign.end is None else time(float(quarters(sign.end.t)))
+                    part.add(_copy(sign), time(float(quarters(sign.start.t))), end)
 
 
 def _copy(sign: ps.TimedObject) -> ps.TimedObject:
     fresh = copy.copy(sign)
     fresh.start = fresh.end = None
     return fresh
-
-
-def _same_time(divisions: int, source: ps.Part, part: ps.Part) -> int:
-    return round(float(part.inv_quarter_map(source.quarter_map(divisions))))
