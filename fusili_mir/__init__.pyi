@@ -21,10 +21,12 @@ from .model.encoder import Encoder, encode_pages, encode_recording
 from .output.alignment_files import save_alignment
 from .output.page_files import save_pages
 from .output.page_overlay import draw_overlay
+from .output.score_with_ids import save_score_with_ids
 from .pages.engraving import EngravingOptions
 from .pages.pages import Pages, load_pages, open_pages, render_pages
 from .pages.score_axis import ScoreAxis
 from .pages.segments import Segment, cut_segment, staff_strips, system_strip
+from .scores.score_warning import ScoreWarning
 
 __version__: str
 
@@ -49,6 +51,7 @@ __all__ = [
     "PatchGrid",
     "PositionMaps",
     "ScoreAxis",
+    "ScoreWarning",
     "Segment",
     "Spot",
     "align_encoded",
@@ -74,6 +77,7 @@ __all__ = [
     "render_pages",
     "save_alignment",
     "save_pages",
+    "save_score_with_ids",
     "staff_strips",
     "system_strip",
 ]

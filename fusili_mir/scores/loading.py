@@ -11,6 +11,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import os
 import warnings
@@ -114,7 +115,7 @@ def _load_file(filename: str) -> LoadedScore:
     if kind == "midi":
         return _write(load_score_midi(filename), filename)
     if kind == "match":
-        return _write(as_score(_load_match(filename), filename), filename)
+        return _write(as_score(_load_with_partitura(filename), filename), filename)
     if kind == "musescore":
         score_file = parse_score(convert_with_musescore(filename), filename)
         warnings.warn(
@@ -131,7 +132,16 @@ def _load_file(filename: str) -> LoadedScore:
 
 
 def _load_humdrum(filename: str, text: str) -> LoadedScore:
-    score_file = parse_score(humdrum_to_mei(filename, text).encode(), filename)
+    try:
+        score_file = parse_score(humdrum_to_mei(filename, text).encode(), filename)
+    except InputError as error:  # Verovio crashes on some files that partitura reads
+        score = _load_with_partitura(filename, error)
+        warnings.warn(
+            f"{filename}: Verovio cannot read it, so it is engraved as partitura reads it; check its rhythm",
+            ScoreWarning,
+            stacklevel=4,
+        )
+        return _write(as_score(score, filename), filename)
     given = {
         own: (score_file.given_ids[own] or "") if own in score_file.given_ids else own
         for own in (str(note.get(score_file.id_attribute)) for note in score_file.notes())
@@ -142,25 +152,18 @@ def _load_humdrum(filename: str, text: str) -> LoadedScore:
 
 
 def _load_abc(filename: str, text: str) -> LoadedScore:
-    n_tunes = sum(1 for line in text.splitlines() if line.startswith("X:"))
-    if n_tunes > 1:
-        warnings.warn(
-            f"{filename}: found {n_tunes} tunes, and took the first; save the others as files of their own",
-            ScoreWarning,
-            stacklevel=4,
-        )
     score_file = parse_score(convert_to_mei(filename, text, "abc").encode(), filename)
     ids = (str(note.get(score_file.id_attribute)) for note in score_file.notes())
     return _load_tree(ScoreFile(filename, "mei", score_file.root, dict.fromkeys(ids)))
 
 
-def _load_match(filename: str) -> pt.score.Score:
+def _load_with_partitura(filename: str, cause: InputError | None = None) -> pt.score.Score:
+    """Load a file as `partitura.load_score` does; if it fails, and something failed before, that is the cause."""
     try:
-        return pt.load_score(filename, quiet=True)
+        with contextlib.redirect_stdout(io.StringIO()):
+            return pt.load_score(filename, quiet=True)
     except Exception as error:  # partitura raises whatever its parsing trips over
-        raise InputError(
-            f"{filename}: partitura cannot read it ({type(error).__name__}: {error}); expected a match file"
-        ) from error
+        raise cause or _unreadable(filename, error) from error
 
 
 def _write(score: pt.score.Score, filename: str) -> LoadedScore:

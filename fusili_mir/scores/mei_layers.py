@@ -179,9 +179,10 @@ class LayerReader:
         self.time += length
 
     def _length(self, element: etree._Element, factor: Fraction, spanned: Any = None) -> Fraction:
-        quarters = _QUARTERS.get(element.get("dur.ges") or element.get("dur") or "4")
+        written = element.get("dur") or "4"
+        quarters = _QUARTERS.get(element.get("dur.ges") or written, _QUARTERS.get(written))
         if quarters is None:
-            raise InputError(f"found the duration {element.get('dur')!r}, expected modern notation")
+            raise InputError(f"found the duration {written!r}, expected modern notation")
         dots = _dots(element) if element.get("dots.ges") is None else int(element.get("dots.ges", "0"))
         return (
             quarters

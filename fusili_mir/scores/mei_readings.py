@@ -1,4 +1,4 @@
-"""One reading of an MEI file: of alternatives the lemma or the first, without editorial wrappers.
+"""One reading of an MEI file: its first movement; of alternatives the lemma or the first, without wrappers.
 
 partitura reads no editorial elements, and Verovio draws a choice of its own. After this, both see plain music.
 """
@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from lxml import etree
 
-__all__ = ["take_first_readings"]
+__all__ = ["music_of", "take_first_movement", "take_first_readings"]
 
 _WRAPPERS = frozenset(
     [
@@ -31,26 +31,42 @@ _WRAPPERS = frozenset(
 _DROPPED = frozenset(["del", "gap", "oLayer", "oStaff"])
 
 
+def music_of(root: etree._Element) -> etree._Element:
+    """Return the music of an MEI tree; the head may hold incipits, which are scores, too."""
+    music = root.find("{*}music")
+    return root if music is None else music
+
+
+def take_first_movement(root: etree._Element) -> int:
+    """Remove all movements with a score but the first, in place; return how many there were."""
+    movements = [
+        division for division in music_of(root).iter("{*}mdiv") if division.find("{*}score") is not None
+    ]
+    for division in movements[1:]:
+        _remove(division)
+    return len(movements)
+
+
 def take_first_readings(root: etree._Element) -> None:
     """Resolve the editorial elements of an MEI tree, in place.
 
     Of ``<app>`` the ``<lem>`` stays, or else the first ``<rdg>``; of ``<choice>`` the first child. Deletions go,
     unless they are restored; additions, corrections and everything supplied or unclear stay.
     """
-    for music in root.iter("{*}music"):
-        for restored in list(music.iter("{*}restore")):
-            for deletion in list(restored.iter("{*}del")):
-                _unwrap(deletion)
-        for element in list(music.iter(etree.Element)):
-            name = etree.QName(element).localname
-            if name == "app":
-                _keep(element, next(iter(element.iterchildren("{*}lem")), _first(element)))
-            elif name == "choice":
-                _keep(element, _first(element))
-            elif name in _WRAPPERS:
-                _unwrap(element)
-            elif name in _DROPPED:
-                _remove(element)
+    music = music_of(root)
+    for restored in list(music.iter("{*}restore")):
+        for deletion in list(restored.iter("{*}del")):
+            _unwrap(deletion)
+    for element in list(music.iter(etree.Element)):
+        name = etree.QName(element).localname
+        if name == "app":
+            _keep(element, next(iter(element.iterchildren("{*}lem")), _first(element)))
+        elif name == "choice":
+            _keep(element, _first(element))
+        elif name in _WRAPPERS:
+            _unwrap(element)
+        elif name in _DROPPED:
+            _remove(element)
 
 
 def _first(element: etree._Element) -> etree._Element | None:

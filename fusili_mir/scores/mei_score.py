@@ -17,6 +17,7 @@ from partitura import score as ps
 from fusili_mir.errors import InputError
 from fusili_mir.scores.mei_definitions import read_clef, read_key, read_meter
 from fusili_mir.scores.mei_layers import XML_ID, LayerReader, MeiStaff, local_name, span_factors
+from fusili_mir.scores.mei_readings import music_of
 
 __all__ = ["read_mei_score"]
 
@@ -42,8 +43,8 @@ def read_mei_score(root: etree._Element) -> ps.Score:
 
 class _Reader:
     def __init__(self, root: etree._Element) -> None:
-        score = next(root.iter("{*}score"), None)
-        definition = next(root.iter("{*}scoreDef"), None)
+        score = next(music_of(root).iter("{*}score"), None)
+        definition = None if score is None else next(score.iter("{*}scoreDef"), None)
         if score is None or definition is None:
             raise InputError("found no <score> with a <scoreDef> in <music>, expected one")
         self._staves = {

@@ -48,7 +48,8 @@ def copy_elements(
     """
     copies: dict[Any, Any] = {}
     for element in source.iter_all():
-        if element.start is None or isinstance(element, skipped):
+        timed = isinstance(element, ps.TimedObject)  # partitura leaves marks of kern in parts
+        if not timed or element.start is None or isinstance(element, skipped):
             continue
         copied = copies[element] = copy.copy(element)
         end = None if element.end is None else (rescale_end or rescale)(element.end.t)

@@ -129,7 +129,7 @@ class WrittenScore:
     is_rounded: bool
 
 
-def write_score_file(score: ps.Score, filename: str) -> WrittenScore:
+def write_score_file(score: ps.Score, filename: str, may_round: bool = True) -> WrittenScore:
     """Write a score as the MusicXML that is engraved.
 
     Parameters
@@ -138,6 +138,8 @@ def write_score_file(score: ps.Score, filename: str) -> WrittenScore:
         Score with unique note ids and with measures. It is left unchanged.
     filename : str
         Name of the score, for messages.
+    may_round : bool
+        Whether a rhythm that cannot be written as it is may be rounded.
 
     Returns
     -------
@@ -145,14 +147,17 @@ def write_score_file(score: ps.Score, filename: str) -> WrittenScore:
     """
     copies = ps.Score([copy_part(part, part.id) for part in score.parts])
     copies.work_title = score.work_title
-    is_rounded = not all(is_notated(part) for part in copies.parts)
+    is_rounded = may_round and not all(is_notated(part) for part in copies.parts)
     if is_rounded:
         copies = notate(copies)
     note_ids: dict[str, str] = {}
     places: dict[str, int] = {}
+    lengths: list[list[int]] = []
     for part in copies.parts:
         split_staves(part)
-        starts = np.array([measure.start.t for measure in part.iter_all(ps.Measure)])
+        measures = list(part.iter_all(ps.Measure))
+        starts = np.array([measure.start.t for measure in measures])
+        lengths.append([measure.end.t - measure.start.t for measure in measures])
         for note in part.iter_all(ps.GenericNote, include_subclasses=True):
             own = f"n{len(places) + 1}"
             if isinstance(note, ps.Note):
@@ -169,25 +174,36 @@ def write_score_file(score: ps.Score, filename: str) -> WrittenScore:
             f"{filename}: partitura cannot write it as MusicXML ({type(error).__name__}: {error}); is it whole?"
         ) from error
     score_file = replace(parse_score(data, filename), given_ids={})
-    _restore_gaps(score_file, places)
+    for element, own_lengths in zip(score_file.root.iterfind("part"), lengths, strict=True):
+        for measure, length in zip(element.iterfind("measure"), own_lengths, strict=True):
+            _restore_gaps(measure, places, length)
     return WrittenScore(score_file, note_ids, is_rounded)
 
 
-def _restore_gaps(score_file: ScoreFile, places: dict[str, int]) -> None:
-    """Put notes back to their places: of all voices of a measure, partitura writes the gaps of the first only."""
-    for measure in score_file.root.iterfind("part/measure"):
-        time = 0
-        for element in list(measure):
-            length = int(element.findtext("duration") or 0)
-            if element.tag in ("backup", "forward"):
-                time += length if element.tag == "forward" else -length
-            elif element.tag == "note" and element.find("chord") is None:
-                place = places.get(str(element.get("id")), time)
-                if place != time:
-                    gap = etree.Element("forward" if place > time else "backup")
-                    etree.SubElement(gap, "duration").text = str(abs(place - time))
-                    element.addprevious(gap)
-                time = place + (0 if element.find("grace") is not None else length)
+def _restore_gaps(measure: etree._Element, places: dict[str, int], length: int) -> None:
+    """Put notes back to their places, and a measure to its length.
+
+    Of all voices of a measure, partitura writes the gaps of the first only, and none at the end of the measure.
+    """
+    time = furthest = 0
+    for element in list(measure):
+        duration = int(element.findtext("duration") or 0)
+        if element.tag in ("backup", "forward"):
+            time += duration if element.tag == "forward" else -duration
+        elif element.tag == "note" and element.find("chord") is None:
+            place = places.get(str(element.get("id")), time)
+            if place != time:
+                element.addprevious(_move(place - time))
+            time = place + (0 if element.find("grace") is not None else duration)
+        furthest = max(furthest, time)
+    if furthest < length:
+        measure.append(_move(length - time))
+
+
+def _move(divisions: int) -> etree._Element:
+    move = etree.Element("forward" if divisions > 0 else "backup")
+    etree.SubElement(move, "duration").text = str(abs(divisions))
+    return move
 
 
 def share_measures(score: ps.Score) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import io
 import re
+import warnings
 import zipfile
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -20,10 +21,11 @@ from typing import Literal
 from lxml import etree
 
 from fusili_mir.errors import InputError
-from fusili_mir.scores.mei_readings import take_first_readings
+from fusili_mir.scores.mei_readings import music_of, take_first_movement, take_first_readings
 from fusili_mir.scores.musicxml_repair import repaired_musicxml
 from fusili_mir.scores.printed_parts import left_out_parts
 from fusili_mir.scores.score_formats import SCORE_FORMATS, is_score_file
+from fusili_mir.scores.score_warning import ScoreWarning
 
 __all__ = [
     "MAX_SCORE_BYTES",
@@ -46,6 +48,7 @@ _ID_ERRORS = {
     "DTD_XMLID_VALUE",
 }  # duplicate or malformed xml:ids: they are replaced
 
+_READABLE_ACCIDENTALS = ("sharp", "natural", "flat", "double-sharp", "double-flat")
 _SAFE_ID = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,15}")
 
 
@@ -169,7 +172,7 @@ def parse_score(data: bytes, filename: str) -> ScoreFile:
             "(<score-partwise> for MusicXML, <mei> in its namespace for MEI)"
         )
     if kind == "mei":
-        take_first_readings(root)
+        _prepare_mei(root, filename)
     if not any(_has_pitch(note) for note in _notes(root, kind)):
         n_unpitched = sum(1 for _ in _notes(root, kind))
         raise InputError(
@@ -183,6 +186,7 @@ def parse_score(data: bytes, filename: str) -> ScoreFile:
     given_ids = _assign_ids(root, kind)
     _drop_signs_as_fingerings(root)
     _drop_repeat_counts(root)
+    _state_alterations(root)
     return ScoreFile(filename, kind, root, given_ids)
 
 
@@ -277,6 +281,37 @@ def _partwise(timewise: etree._Element) -> etree._Element:
     return partwise
 
 
+def _prepare_mei(root: etree._Element, filename: str) -> None:
+    """Reduce MEI to one movement and one reading, and state the number of staff lines."""
+    n_movements = take_first_movement(root)
+    if n_movements > 1:
+        warnings.warn(
+            f"{filename}: found {n_movements} movements or tunes, and took the first; save each as a file",
+            ScoreWarning,
+            stacklevel=4,
+        )
+    take_first_readings(root)
+    for definition in music_of(root).iter("{*}staffDef"):
+        if definition.get("lines") is None and definition.get("notationtype") in (None, "cmn"):
+            definition.set("lines", "5")  # without them Verovio draws no staff
+
+
+def _state_alterations(root: etree._Element) -> None:
+    """State the pitch of notes with microtonal accidentals, which partitura cannot read, as without them."""
+    for pitch in root.iter("pitch"):
+        note = pitch.getparent()
+        accidental = None if note is None else note.findtext("accidental")
+        if accidental is None or accidental.strip() in _READABLE_ACCIDENTALS:
+            continue
+        alter = pitch.find("alter")
+        if alter is None:
+            alter = etree.Element("alter")
+            step = pitch.find("step")
+            pitch.insert(0 if step is None else pitch.index(step) + 1, alter)
+        if not re.fullmatch(r"\s*[+-]?\d+\s*", alter.text or ""):
+            alter.text = "0"
+
+
 def _drop_signs_as_fingerings(root: etree._Element) -> None:
     """Remove fingerings without a number, which partitura cannot read: some editors draw signs with them."""
     for fingering in list(root.iter("fingering")):
@@ -297,7 +332,7 @@ def _id_attribute(kind: str) -> str:
 
 def _notes(root: etree._Element, kind: str) -> Iterator[etree._Element]:
     if kind == "mei":
-        return root.iter("{*}note")
+        return music_of(root).iter("{*}note")
     return (note for note in root.iter("note") if note.find("rest") is None)
 
 
@@ -308,7 +343,7 @@ def _has_pitch(note: etree._Element) -> bool:
 
 def _measures(root: etree._Element, kind: str) -> list[etree._Element]:
     if kind == "mei":
-        return list(root.iter("{*}measure"))
+        return list(music_of(root).iter("{*}measure"))
     left_out = left_out_parts(root)
     printed = next((part for part in root.iterchildren("part") if part.get("id", "") not in left_out), None)
     return [] if printed is None else printed.findall("measure")
@@ -342,7 +377,10 @@ def _assign_ids(root: etree._Element, kind: str) -> dict[str, str | None]:
 
 def _follow_renaming(root: etree._Element, renamed: dict[str, str]) -> None:
     """Update MEI's references ("#id", several separated by spaces) to the new ids."""
+    renamed = renamed | {
+        old.removeprefix("#"): new for old, new in renamed.items()
+    }  # Verovio may omit the "#"
     for element in root.iter(etree.Element):
         for name, value in element.attrib.items():
-            if "#" in value:
+            if "#" in value or name in ("startid", "endid"):
                 element.set(name, " ".join(renamed.get(token, token) for token in str(value).split()))

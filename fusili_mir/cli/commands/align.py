@@ -32,9 +32,18 @@ __all__ = ["command"]
     "frames, audacity, sonic-visualiser, json or similarity; may be repeated.  "
     "[default: all that apply, except pages]",
 )
+@click.option(
+    "--write-score", is_flag=True, help="Write score.musicxml, too: the score with the ids of its notes."
+)
 @alignment_options
 def command(
-    score: tuple[Path, ...], audio: str, out: Path, force: bool, formats: tuple[str, ...], **options: Any
+    score: tuple[Path, ...],
+    audio: str,
+    out: Path,
+    force: bool,
+    formats: tuple[str, ...],
+    write_score: bool,
+    **options: Any,
 ) -> None:
     """Align the recording AUDIO with SCORE.
 
@@ -46,14 +55,20 @@ def command(
     M4A, MP4, WebM, videos. A MIDI file is played with a soundfont; - is standard input.
     """
     from fusili_mir.output.alignment_files import check_formats, write_formats
+    from fusili_mir.output.score_with_ids import check_has_ids, save_score_with_ids
     from fusili_mir.staging import staged_folder
 
     chosen_options = AlignmentOptions(**options)
     with staged_folder(out, force) as folder, plain_warnings():
-        check_formats(formats, str(score[0]), chosen_options.check(score))
+        is_symbolic = chosen_options.check(score)
+        check_formats(formats, str(score[0]), is_symbolic)
+        if write_score:
+            check_has_ids(str(score[0]), is_symbolic)
         alignment = chosen_options.align(score, audio)
         with stage("writing"):
             write_formats(alignment, folder, formats)
+            if write_score:
+                save_score_with_ids(alignment.pages, folder / "score.musicxml")
     say_summary(f"{_summary(alignment)} -> {out}")
 
 

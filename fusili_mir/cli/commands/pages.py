@@ -9,6 +9,7 @@ import click
 
 from fusili_mir.cli.verbosity import plain_warnings, say_summary
 from fusili_mir.output.page_files import save_pages
+from fusili_mir.output.score_with_ids import check_has_ids, save_score_with_ids
 from fusili_mir.pages.engraving import Breaks, EngravingOptions, MusicFont
 from fusili_mir.pages.pages import Pages, open_pages
 from fusili_mir.staging import check_output_folder
@@ -50,12 +51,16 @@ __all__ = ["command"]
     metavar="WIDTH HEIGHT",
     help="Size of the paper.",
 )
+@click.option(
+    "--write-score", is_flag=True, help="Write score.musicxml, too: the score with the ids of its notes."
+)
 def command(
     score: tuple[Path, ...],
     out: Path,
     force: bool,
     page_range: str | None,
     dpi: float | None,
+    write_score: bool,
     **engraving: Any,
 ) -> None:
     """Write the pages of SCORE as images, with an overlay that shows what was found on them.
@@ -70,7 +75,11 @@ def command(
     check_output_folder(out, force)
     with plain_warnings():
         pages = open_pages(list(score), options, dpi or 200.0, progress=True, pages=page_range)
+        if write_score:
+            check_has_ids(pages.filename, pages.score is not None)
         save_pages(pages, out, force, progress=True)
+        if write_score:
+            save_score_with_ids(pages, out / "score.musicxml")
     say_summary(f"{_summary(pages)} -> {out}")
 
 
