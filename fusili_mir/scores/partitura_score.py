@@ -163,8 +163,8 @@ def write_score_file(score: ps.Score, filename: str, may_round: bool = True) -> 
             if isinstance(note, ps.Note):
                 note_ids[own] = str(note.id)
             note.id = own
-            measure = max(0, int(np.searchsorted(starts, note.start.t, "right")) - 1)
-            places[own] = note.start.t - int(starts[measure])
+            place = max(0, int(np.searchsorted(starts, note.start.t, "right")) - 1)
+            places[own] = note.start.t - int(starts[place])
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
