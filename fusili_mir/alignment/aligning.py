@@ -29,6 +29,7 @@ from fusili_mir.alignment.passed_measures import with_passed_measures
 from fusili_mir.alignment.performance import NoteAlignment
 from fusili_mir.alignment.pitch_shift import check_pitch, find_pitch
 from fusili_mir.alignment.place_decoding import decode_places
+from fusili_mir.alignment.playing_speed import audio_at_speed, result_at_own_speed
 from fusili_mir.alignment.provenance import find_provenance
 from fusili_mir.alignment.results import (
     ALIGNED_MEASURE_DTYPE,
@@ -186,7 +187,9 @@ def align_recording(
         audio = encoder.encode_recording(heard, progress, pitch.above_pages)
     with stage("decoding", shown=progress):
         scale, options = encoder.bundle.manifest.scale, decoding_options(encoder.bundle)
-        alignment = align_encoded(pages, score, audio, scale, unfold, jumps, options)
+        at_speed = audio_at_speed(audio, encoder.bundle.audio.frame_sec)
+        alignment = align_encoded(pages, score, at_speed, scale, unfold, jumps, options)
+        alignment = result_at_own_speed(alignment, audio.grid)
     made_with = find_provenance(
         pages, opened, encoder.bundle, unfold=unfold, jumps=jumps, transpose=transpose, tuning=tuning
     )

@@ -192,8 +192,11 @@ class _KeySearch:
         if not n:
             return None
         choosing, confirming = list(range(n)), list(range(n, 2 * n))
-        near = [-1, 0, 1]
-        if self._reliability(self._best(near, choosing[:1]), choosing[:1]) >= _PROMISING:
+        near, first = [-1, 0, 1], choosing[:1]
+        at_first = self._reliability(self._best(near, first), first)
+        if self._rivals(0, first) == [0] and at_first >= _PLAIN:
+            return 0
+        if at_first >= _PROMISING:
             best = self._best(near, choosing)
             if self._reliability(best, choosing) >= _PLAIN:
                 return self._among_neighbours(best, choosing)
@@ -201,7 +204,7 @@ class _KeySearch:
         confirmed = self._reliability(best, confirming)
         if confirmed < _CONFIRMED or self._reliability(best, choosing + confirming) < _RIGHT[n]:
             return None
-        if best and confirmed < self._reliability(0, confirming) + _AHEAD:
+        if best and confirmed < self._reliability(0, confirming[:1]) + _AHEAD:
             best = 0
         return self._among_neighbours(best, choosing)
 
@@ -215,9 +218,8 @@ class _KeySearch:
 
     def _among_neighbours(self, best: int, excerpts: list[int]) -> int:
         """Choose between a key and those a semitone away that explain the recording about as well."""
-        least = _RIVAL * self._reliability(best, excerpts)
-        rivals = [key for key in (best - 1, best, best + 1) if self._reliability(key, excerpts) >= least]
-        if len(rivals) == 1:
+        rivals = self._rivals(best, excerpts)
+        if rivals == [best]:
             return best
         everything = list(range(len(self.excerpts)))
         for some in (excerpts, everything):
@@ -226,6 +228,11 @@ class _KeySearch:
             if agreements[first] - agreements[second] >= _DECISIVE:
                 return first
         return 0 if 0 in rivals else max(rivals, key=lambda key: self._likelihood(key, everything))
+
+    def _rivals(self, best: int, excerpts: list[int]) -> list[int]:
+        """Return a key and those a semitone away that explain excerpts about as well."""
+        least = _RIVAL * self._reliability(best, excerpts)
+        return [key for key in (best - 1, best, best + 1) if self._reliability(key, excerpts) >= least]
 
     def _reliability(self, key: int, excerpts: list[int]) -> float:
         return float(np.mean([self._explain(each, key).search.reliability for each in excerpts]))

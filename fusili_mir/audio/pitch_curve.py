@@ -108,10 +108,16 @@ class Retuning:
         self._read_sec = np.append(0, np.cumsum(lengths)) / sample_rate_hz
 
     @property
-    def ratio(self) -> float | None:
-        """Seconds that are read for each second of the recording; None if they vary."""
-        steady = np.all(self._sizes == self._sizes[0])
-        return float(self._sizes[0]) / _PIECE_SAMPLES if steady else None
+    def is_steady(self) -> bool:
+        """Whether the same number of seconds is read for each second of the recording."""
+        return bool(np.all(self._sizes == self._sizes[0]))
+
+    @property
+    def mean_ratio(self) -> float:
+        """Seconds that are read for each second of the recording, on average."""
+        if self.is_steady:
+            return float(self._sizes[0]) / _PIECE_SAMPLES
+        return float(self.to_read_sec(self.end_sec)) / self.duration_sec
 
     @property
     def end_sec(self) -> float:

@@ -28,7 +28,7 @@ from fusili_mir.model.bundle import Bundle, Tower
 from fusili_mir.model.clips import Clip, ClipLayout, cut_clips
 from fusili_mir.model.encoded import EncodedAudio, EncodedScore
 from fusili_mir.model.pitch_reader import PitchReader
-from fusili_mir.model.retuned_frames import retuned_frames
+from fusili_mir.model.retuned_frames import retuned_attacks, retuned_envelope, retuned_frames
 from fusili_mir.model.score_segments import ScoreSegment, cut_image, segment_pages
 from fusili_mir.model.sessions import GraphSession, open_session
 from fusili_mir.pages.score_axis import ScoreAxis
@@ -168,21 +168,21 @@ class Encoder:
             raise InputError(
                 f"{heard.name}: read at {heard.sample_rate_hz} Hz, but the bundle needs {spec.sample_rate_hz} Hz"
             )
-        meter = EnvelopeMeter(spec.sample_rate_hz, heard.start_sec)
-        cents = 0.0 if pitch is None else float(pitch.at(heard.start_sec + heard.duration_sec / 2))
-        attacks = AttackMeter(spec.sample_rate_hz, heard.usual_gain, heard.start_sec, cents)
-        blocks = meter.listen(attacks.listen(heard.blocks(progress)))
-        if pitch is None:
-            frames, pooled = self._encode_blocks(blocks)
-            grid = FrameGrid(
-                len(frames), spec.frame_sec, heard.start_sec, heard.duration_sec, heard.start_sec
-            )
-        else:
+        envelope_meter = EnvelopeMeter(spec.sample_rate_hz, heard.start_sec)
+        attack_meter = AttackMeter(spec.sample_rate_hz, heard.usual_gain, heard.start_sec)
+        blocks = heard.blocks(progress)
+        retuning = None
+        if pitch is not None:
             retuning = Retuning(pitch, len(heard), heard.sample_rate_hz, heard.start_sec)
-            read, pooled = self._encode_blocks(retuning.read(blocks))
-            frames, grid = retuned_frames(read, spec.frame_sec, retuning)
-        envelope = meter.envelope()
-        return EncodedAudio(frames, grid, pooled, envelope, attacks.attacks(envelope.level))
+            blocks = retuning.read(blocks)
+        frames, pooled = self._encode_blocks(envelope_meter.listen(attack_meter.listen(blocks)))
+        envelope = envelope_meter.envelope()
+        attacks = attack_meter.attacks(envelope.level)
+        grid = FrameGrid(len(frames), spec.frame_sec, heard.start_sec, heard.duration_sec, heard.start_sec)
+        if retuning is not None:
+            frames, grid = retuned_frames(frames, spec.frame_sec, retuning)
+            envelope, attacks = retuned_envelope(envelope, retuning), retuned_attacks(attacks, retuning)
+        return EncodedAudio(frames, grid, pooled, envelope, attacks)
 
     def _encode_blocks(self, blocks: Iterable[Float32]) -> tuple[Float32, Float32]:
         """Return the embeddings of frames [shape=(M, d)] and of clips [shape=(n_clips, d)]."""

@@ -1,14 +1,22 @@
-"""The frames of a recording that was read at another pitch, at times of the recording itself."""
+"""What was heard of a recording that was read at another pitch, at times of the recording itself.
+
+If the pitch is steady, all steps are longer or shorter by the same ratio. If it drifts, values are interpolated
+between the two steps that are nearest in time, so that steps are even in the recording's own seconds.
+"""
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
-from fusili_mir.arrays import Float32
+from fusili_mir.arrays import Float32, Float64
+from fusili_mir.audio.attack_map import AttackMap
 from fusili_mir.audio.pitch_curve import Retuning
+from fusili_mir.audio.sound_envelope import SoundEnvelope
 from fusili_mir.geometry import FrameGrid
 
-__all__ = ["retuned_frames"]
+__all__ = ["retuned_attacks", "retuned_envelope", "retuned_frames"]
 
 
 def retuned_frames(frames: Float32, frame_sec: float, retuning: Retuning) -> tuple[Float32, FrameGrid]:
@@ -25,23 +33,48 @@ def retuned_frames(frames: Float32, frame_sec: float, retuning: Retuning) -> tup
     Returns
     -------
     frames : np.ndarray [shape=(M, d)]
-        The same frames if the pitch is steady: each is then longer or shorter by the same ratio. If it drifts,
-        frames are interpolated between the two that are nearest in time.
+        Unit vectors.
     grid : FrameGrid
     """
-    ratio = retuning.ratio
-    n_frames = len(frames)
-    if ratio is None:
-        ratio = float(retuning.to_read_sec(retuning.end_sec)) / retuning.duration_sec
-    grid = FrameGrid(
-        n_frames, frame_sec / ratio, retuning.start_sec, retuning.duration_sec, retuning.start_sec
-    )
-    if retuning.ratio is not None:
+    step_sec = frame_sec / retuning.mean_ratio
+    grid = FrameGrid(len(frames), step_sec, retuning.start_sec, retuning.duration_sec, retuning.start_sec)
+    if retuning.is_steady:
         return frames, grid
-    position = retuning.to_read_sec(grid.centre(np.arange(n_frames))) / frame_sec - 0.5
-    position = position.clip(0, n_frames - 1)
-    before = np.minimum(position.astype(np.int64), max(n_frames - 2, 0))
-    share = (position - before).astype(np.float32)[:, None]
-    between = (1 - share) * frames[before] + share * frames[np.minimum(before + 1, n_frames - 1)]
-    length = np.linalg.norm(between, axis=1, keepdims=True)
-    return np.asarray(between / np.maximum(length, np.finfo(np.float32).tiny), dtype=np.float32), grid
+    even = _interpolated(frames, retuning.to_read_sec(grid.centre(np.arange(len(frames)))) / frame_sec - 0.5)
+    length = np.linalg.norm(even, axis=1, keepdims=True)
+    return np.asarray(even / np.maximum(length, np.finfo(np.float32).tiny), dtype=np.float32), grid
+
+
+def retuned_envelope(envelope: SoundEnvelope, retuning: Retuning) -> SoundEnvelope:
+    """Put the steps of an envelope, measured on what was read, on the recording's own seconds."""
+    step_sec = envelope.step_sec / retuning.mean_ratio
+    if retuning.is_steady:
+        return replace(envelope, step_sec=step_sec)
+    place = _places(len(envelope.rise), step_sec, envelope.step_sec, retuning)
+    rise, level = (_interpolated(values, place) for values in (envelope.rise, envelope.level))
+    return replace(envelope, rise=rise, level=level, step_sec=step_sec)
+
+
+def retuned_attacks(attacks: AttackMap, retuning: Retuning) -> AttackMap:
+    """Put the steps of attacks, measured on what was read, on the recording's own seconds."""
+    step_sec = attacks.step_sec / retuning.mean_ratio
+    if retuning.is_steady:
+        return replace(attacks, step_sec=step_sec)
+    place = _places(len(attacks), step_sec, attacks.step_sec, retuning)
+    strength = _interpolated(attacks.strength.astype(np.float32), place)
+    return replace(attacks, strength=strength.astype(np.float16), step_sec=step_sec)
+
+
+def _places(n_steps: int, step_sec: float, read_step_sec: float, retuning: Retuning) -> Float64:
+    """Return where among the steps that were read those of the recording's own seconds lie."""
+    seconds = retuning.start_sec + np.arange(n_steps) * step_sec
+    return retuning.to_read_sec(seconds) / read_step_sec
+
+
+def _interpolated(values: Float32, place: Float64) -> Float32:
+    """Return values [shape=(n, ...)] at places between them [shape=(m,)]."""
+    place = place.clip(0, len(values) - 1)
+    before = np.minimum(place.astype(np.int64), max(len(values) - 2, 0))
+    share = (place - before).astype(np.float32).reshape(-1, *[1] * (values.ndim - 1))
+    after = np.minimum(before + 1, len(values) - 1)
+    return np.asarray((1 - share) * values[before] + share * values[after], dtype=np.float32)
