@@ -1,0 +1,103 @@
+"""The order in which measures are played, as people write it: ``1-8 1-8 9-16``.
+
+Spans of printed measure numbers follow each other as they are played, separated by spaces, commas or lines; in a
+file, the rest of a line after ``#`` is a comment. ``9-`` goes on to the last measure.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TypeAlias
+
+from fusili_mir.errors import InputError
+
+__all__ = ["PlayingOrder", "parse_playing_order", "read_playing_order"]
+
+PlayingOrder: TypeAlias = str | os.PathLike[str] | Sequence[str | int]
+"""Spans of measures as one text, a text file of them, or a sequence of single measures or spans."""
+
+_SPAN = re.compile(r"(?P<first>[^\s,;-]+)(?P<dash>-)?(?P<last>[^\s,;-]+)?")
+_EXPECTED = "expected measures as played, such as '1-8 1-8 9-16'"
+_LONGEST = 100_000  # measures
+
+
+def read_playing_order(order: PlayingOrder) -> str:
+    """Return an order of measures as text, read from a file if it is the name of one.
+
+    >>> read_playing_order(["1-8", "1-8", 9])
+    '1-8 1-8 9'
+    """
+    if not isinstance(order, str | os.PathLike):
+        if not isinstance(order, Sequence):
+            raise InputError(f"repeats are {order!r}, {_EXPECTED}")
+        return " ".join(str(each) for each in order)
+    is_file = isinstance(order, os.PathLike) or (
+        len(order) < 4096 and "\n" not in order and Path(order).is_file()
+    )
+    if not is_file:
+        return str(order)
+    try:
+        lines = Path(order).read_text(encoding="utf-8-sig").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "not a text file"
+        raise InputError(f"{order}: cannot be read ({reason}); {_EXPECTED}") from error
+    return " ".join(line.split("#")[0] for line in lines)
+
+
+def parse_playing_order(order: PlayingOrder, numbers: Sequence[str]) -> tuple[int, ...]:
+    """Read the order in which measures are played.
+
+    Parameters
+    ----------
+    order : str, Path or sequence
+        Spans of printed measure numbers, or a text file of them.
+    numbers : sequence of str
+        Printed numbers of the measures of the score, in written order. Neighbours may share a number: a measure
+        that a repeat sign divides counts as one.
+
+    Returns
+    -------
+    tuple of int
+        Indices of measures in playing order, counted from 0.
+
+    Examples
+    --------
+    >>> parse_playing_order("0-2 1-2 3-", ["0", "1", "2", "3", "4"])
+    (0, 1, 2, 1, 2, 3, 4)
+    """
+    text = read_playing_order(order)
+    measures: list[int] = []
+    for word in re.split(r"[\s,;]+", text.replace("\N{EN DASH}", "-").strip()):
+        span = _SPAN.fullmatch(word)
+        if span is None:
+            raise InputError(
+                f"repeats are {text!r}, {_EXPECTED}" + (f"; {word!r} is no span" if word else "")
+            )
+        first, stop = _place(span["first"], numbers)
+        if span["last"] is not None:
+            stop = _place(span["last"], numbers)[1]
+        elif span["dash"]:
+            stop = len(numbers)
+        if stop <= first:
+            raise InputError(f"repeats {word!r} go backwards; expected the earlier measure first")
+        measures += range(first, stop)
+        if len(measures) > _LONGEST:
+            raise InputError(f"repeats of more than {_LONGEST} measures; expected fewer")
+    return tuple(measures)
+
+
+def _place(number: str, numbers: Sequence[str]) -> tuple[int, int]:
+    """Return the first measure with a number, and the one after the last."""
+    found = [place for place, other in enumerate(numbers) if other == number]
+    if not found:
+        span = f"{numbers[0]} to {numbers[-1]}" if numbers else "none"
+        raise InputError(f"repeats name measure {number}; the measures of the score are {span}")
+    if found[-1] - found[0] >= len(found):
+        raise InputError(
+            f"repeats name measure {number}, which the score has {len(found)} times, in different places; "
+            "align one movement at a time"
+        )
+    return found[0], found[-1] + 1
