@@ -50,6 +50,7 @@ _CONFIRMED = 0.25  # least reliability of the excerpts that a key was not chosen
 _AHEAD = 0.1  # by which a key must be more reliable than the first guess
 _RIVAL = 0.4  # share of the reliability of the best key from which a neighbour may be meant
 _DECISIVE = 0.4  # difference in agreement that decides between neighbours
+_DOUBTFUL = 0.2  # difference in agreement by which the first guess is preferred to a semitone away
 _SILENT_SHARE = 0.01  # of the level of the loud parts
 _MOST_SEMITONES = 24.0
 _LOWEST_HZ, _HIGHEST_HZ = 220.0, 880.0
@@ -191,12 +192,11 @@ class _KeySearch:
         n = len(self.excerpts) // 2
         if not n:
             return None
+        if self._first_guess_is_plain:
+            return 0
         choosing, confirming = list(range(n)), list(range(n, 2 * n))
         near, first = [-1, 0, 1], choosing[:1]
-        at_first = self._reliability(self._best(near, first), first)
-        if self._rivals(0, first) == [0] and at_first >= _PLAIN:
-            return 0
-        if at_first >= _PROMISING:
+        if self._reliability(self._best(near, first), first) >= _PROMISING:
             best = self._best(near, choosing)
             if self._reliability(best, choosing) >= _PLAIN:
                 return self._among_neighbours(best, choosing)
@@ -208,6 +208,11 @@ class _KeySearch:
             best = 0
         return self._among_neighbours(best, choosing)
 
+    @property
+    def _first_guess_is_plain(self) -> bool:
+        """Whether the first excerpt says that the first guess is right: few seconds need to be encoded for it."""
+        return self._reliability(0, [0]) >= _PLAIN and self._lead(0, [0]) >= _DECISIVE
+
     def _best(self, keys: list[int], excerpts: list[int]) -> int:
         """Return the key that explains excerpts best; each excerpt rules out more keys."""
         for number in range(1, len(excerpts) + 1):
@@ -218,16 +223,34 @@ class _KeySearch:
 
     def _among_neighbours(self, best: int, excerpts: list[int]) -> int:
         """Choose between a key and those a semitone away that explain the recording about as well."""
-        rivals = self._rivals(best, excerpts)
-        if rivals == [best]:
+        if self._lead(best, excerpts) >= _DECISIVE:
             return best
         everything = list(range(len(self.excerpts)))
+        found = self._best_neighbour(self._rivals(best, excerpts), excerpts, everything)
+        if abs(found) == 1:  # a modulation that the model does not see may sound like a shift
+            agreements = self._agreements([0, found], everything)
+            found = found if agreements[0] - agreements[found] < _DOUBTFUL else 0
+        return found
+
+    def _best_neighbour(self, rivals: list[int], excerpts: list[int], everything: list[int]) -> int:
+        if len(rivals) == 1:
+            return rivals[0]
         for some in (excerpts, everything):
             agreements = self._agreements(rivals, some)
             first, second = sorted(rivals, key=lambda key: -agreements[key])[:2]
             if agreements[first] - agreements[second] >= _DECISIVE:
                 return first
         return 0 if 0 in rivals else max(rivals, key=lambda key: self._likelihood(key, everything))
+
+    def _lead(self, key: int, excerpts: list[int]) -> float:
+        """Return how much better the pitch classes of a key agree with its path than those a semitone away do."""
+        weight = [self._reliability(key, [each]) for each in excerpts]
+        leads = [
+            self._agreement(each, key)
+            - max(self._agreement(each, other, path_key=key) for other in (key - 1, key + 1))
+            for each in excerpts
+        ]
+        return float(np.dot(weight, leads)) / max(sum(weight), 1e-9)
 
     def _rivals(self, best: int, excerpts: list[int]) -> list[int]:
         """Return a key and those a semitone away that explain excerpts about as well."""
@@ -250,8 +273,10 @@ class _KeySearch:
         total = max(sum(weight), 1e-9)
         return {key: float(np.dot(weight, values)) / total for key, values in agreed.items()}
 
-    def _agreement(self, number: int, key: int) -> float:
-        excerpt, explained = self.excerpts[number], self._explain(number, key)
+    def _agreement(self, number: int, key: int, path_key: int | None = None) -> float:
+        """Compare the pitches of an excerpt with those of the systems on its path, in its own or another key."""
+        explained = self._explain(number, key if path_key is None else path_key)
+        excerpt = self.excerpts[number]
         peaks = self.peaks.between(excerpt.start_sec, excerpt.end_sec)
         if not len(peaks):
             return 0.0
