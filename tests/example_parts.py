@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from typing import Any
 
 from hypothesis import strategies as st
 from partitura import score as ps
@@ -13,7 +14,7 @@ DIVISIONS = 12
 """Divisions of a quarter: eighths, 16ths and triplets are whole numbers."""
 
 METERS = ((2, 4), (3, 4), (3, 8), (4, 4), (6, 8))
-VALUES = {
+VALUES: dict[int, dict[str, Any]] = {
     48: {"type": "whole"},
     36: {"type": "half", "dots": 1},
     24: {"type": "half"},
@@ -22,7 +23,7 @@ VALUES = {
     6: {"type": "eighth"},
     3: {"type": "16th"},
 }
-TRIPLET = {"type": "eighth", "actual_notes": 3, "normal_notes": 2}
+TRIPLET: dict[str, Any] = {"type": "eighth", "actual_notes": 3, "normal_notes": 2}
 RANGES = {1: (4, 5), 2: (2, 3)}  # octaves of the upper and the lower staff
 
 
@@ -105,7 +106,7 @@ def _fill(draw: st.DrawFn, part: ps.Part, edges: list[int], staff: int, voice: i
                         part.remove(other)
                     else:
                         chord.append(other)
-                if last and draw(st.booleans()):
+                if bool(last) and draw(st.booleans()):
                     first, second = last[0], chord[0]
                     taken = {note.midi_pitch for note in chord[1:]}
                     if first.midi_pitch not in taken:
@@ -121,7 +122,7 @@ def _pitch(draw: st.DrawFn, staff: int) -> tuple[str, int, int | None]:
 
 
 def _note(
-    draw: st.DrawFn, part: ps.Part, staff: int, voice: int, time: int, length: int, value: dict[str, object]
+    draw: st.DrawFn, part: ps.Part, staff: int, voice: int, time: int, length: int, value: dict[str, Any]
 ) -> ps.Note:
     step, octave, alter = _pitch(draw, staff)
     note = ps.Note(step, octave, alter, voice=voice, staff=staff, symbolic_duration=dict(value))

@@ -8,8 +8,8 @@ from pathlib import Path
 from fusili_mir.errors import InputError
 from fusili_mir.pages.pages import Pages
 from fusili_mir.scores.loading import LoadedScore, ScoreSource, load_score
-from fusili_mir.scores.partitura_score import write_score_file
 from fusili_mir.scores.score_warning import ScoreWarning
+from fusili_mir.scores.score_writing import write_score_file
 from fusili_mir.staging import staged_folder
 
 __all__ = ["check_has_ids", "save_score_with_ids"]

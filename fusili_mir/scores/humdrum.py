@@ -27,14 +27,39 @@ _STEPS = "CDEFGAB"
 _ACCIDENTALS = {0: "", 1: "#", 2: "##", -1: "-", -2: "--"}
 _ALTERS = tuple(_ACCIDENTALS)
 _PITCH = re.compile(r"[a-gA-G]+[-#n]*")
-_NULL_LINE = re.compile(r"^\.(\t\.)*$", re.MULTILINE)
+_NULL_LINE = re.compile(r"\.(\t\.)*")
+_METER = re.compile(r"\*M(\d+/\d+)")
+_METER_OF_SIGN = {"*met(c)": "4/4", "*met(c|)": "2/2"}
 _VEROVIO_ID = re.compile(r"note-L(\d+)F(\d+)")
 
 
 def humdrum_to_mei(filename: str, text: str) -> str:
-    """Convert kern to MEI. Notes have ids such as ``note-L12F2S1``: line, field, and place in a chord."""
-    # A line of null tokens has no length, but Verovio gives it one.
-    return convert_to_mei(filename, _NULL_LINE.sub("!!", text), "humdrum")
+    """Convert kern to MEI. Notes have ids such as ``note-L12F2S1``: line, field, and place in a chord.
+
+    What Verovio gives another length is taken out first: lines of null tokens and rests among grace notes, which
+    have none, and meter signs such as that of 4/4 in a piece that is in 2/4.
+    """
+    lines = text.split("\n")
+    for number, line in enumerate(lines):
+        if line.startswith("*") and "*met(" in line:
+            lines[number] = _without_wrong_signs(lines, number)
+        elif line[:1] not in ("!", "*", "=", ""):
+            tokens = ["." if "q" in token and "r" in token else token for token in line.split("\t")]
+            lines[number] = "\t".join(tokens)
+            if _NULL_LINE.fullmatch(lines[number]):
+                lines[number] = "!!"
+    return convert_to_mei(filename, "\n".join(lines), "humdrum")
+
+
+def _without_wrong_signs(lines: list[str], number: int) -> str:
+    """Return a line of meter signs without those that are not the sign of the meter that stands beside them."""
+    beside = [*lines[number + 1 : number + 4], *reversed(lines[max(0, number - 3) : number])]
+    meter = next((found[1] for line in beside if (found := _METER.search(line))), None)
+    fields = lines[number].split("\t")
+    return "\t".join(
+        "*" if meter and field in _METER_OF_SIGN and _METER_OF_SIGN[field] != meter else field
+        for field in fields
+    )
 
 
 def humdrum_note_ids(filename: str, text: str, verovio_ids: list[str]) -> dict[str, str | None]:

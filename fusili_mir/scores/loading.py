@@ -33,13 +33,14 @@ from fusili_mir.scores.partitura_score import (
     as_score,
     is_score_like,
     load_score_midi,
-    write_score_file,
 )
 from fusili_mir.scores.printed_parts import left_out_parts, part_name, tablature_staves
 from fusili_mir.scores.repeat_signs import share_repeat_signs
-from fusili_mir.scores.score_file import ScoreFile, parse_score, read_bytes, read_score_file
+from fusili_mir.scores.score_file import ScoreFile, parse_score, read_score_file
 from fusili_mir.scores.score_formats import score_format
 from fusili_mir.scores.score_warning import ScoreWarning
+from fusili_mir.scores.score_writing import write_score_file
+from fusili_mir.scores.untrusted_xml import read_bytes
 from fusili_mir.scores.verovio_process import convert_to_mei
 
 __all__ = ["LoadedScore", "ScoreSource", "load_score"]

@@ -130,6 +130,9 @@ class LayerReader:
                 self.read(element, factor, grace)
 
     def _silence(self, element: etree._Element, factor: Fraction) -> None:
+        if element.get("dur") is None and len(list(_timed(_layer_of(element)))) == 1:
+            self.n_whole_measures = 1  # a rest without a length, alone in its measure
+            return
         length = self._length(element, factor)
         if local_name(element) == "rest" and not element.get("grace"):
             rest = ps.Rest(
@@ -204,6 +207,10 @@ class LayerReader:
 def local_name(element: Any) -> str:
     """Return the name of an element without its namespace; nothing for comments."""
     return etree.QName(element).localname if isinstance(element.tag, str) else ""
+
+
+def _layer_of(element: etree._Element) -> etree._Element:
+    return next(element.iterancestors("{*}layer"))
 
 
 def _ratio(tuplet: etree._Element) -> Fraction:

@@ -8,14 +8,12 @@ ids the results have.
 
 from __future__ import annotations
 
-import io
 import re
 import warnings
-import zipfile
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Literal
 
 from lxml import etree
@@ -24,29 +22,13 @@ from fusili_mir.errors import InputError
 from fusili_mir.scores.mei_readings import music_of, take_first_movement, take_first_readings
 from fusili_mir.scores.musicxml_repair import repaired_musicxml
 from fusili_mir.scores.printed_parts import left_out_parts
-from fusili_mir.scores.score_formats import SCORE_FORMATS, is_score_file
 from fusili_mir.scores.score_warning import ScoreWarning
+from fusili_mir.scores.untrusted_xml import parse_xml, read_bytes, read_mxl
 
-__all__ = [
-    "MAX_SCORE_BYTES",
-    "ScoreFile",
-    "is_safe_id",
-    "is_score_file",
-    "parse_score",
-    "read_bytes",
-    "read_score_file",
-]
-
-MAX_SCORE_BYTES = 64 * 2**20
-"""Size limit of a score, uncompressed. The longest operas in MusicXML stay below it."""
+__all__ = ["ScoreFile", "is_safe_id", "parse_score", "read_score_file"]
 
 _MEI = "{http://www.music-encoding.org/ns/mei}"
 _XML_ID = "{http://www.w3.org/XML/1998/namespace}id"
-_CONTAINER = "META-INF/container.xml"
-_ID_ERRORS = {
-    "DTD_ID_REDEFINED",
-    "DTD_XMLID_VALUE",
-}  # duplicate or malformed xml:ids: they are replaced
 
 _READABLE_ACCIDENTALS = ("sharp", "natural", "flat", "double-sharp", "double-flat")
 _SAFE_ID = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,15}")
@@ -144,7 +126,7 @@ def read_score_file(filename: str | Path) -> ScoreFile:
         If the file is missing, too large, not a score, or has no notes with a pitch.
     """
     data = read_bytes(filename)
-    return parse_score(_read_mxl(data, str(filename)) if data.startswith(b"PK") else data, str(filename))
+    return parse_score(read_mxl(data, str(filename)) if data.startswith(b"PK") else data, str(filename))
 
 
 def parse_score(data: bytes, filename: str) -> ScoreFile:
@@ -161,7 +143,7 @@ def parse_score(data: bytes, filename: str) -> ScoreFile:
     -------
     ScoreFile
     """
-    root = _parse(data, filename)
+    root = parse_xml(data, filename)
     tag = str(root.tag)
     kind: Literal["musicxml", "mei"] = "mei" if tag in (f"{_MEI}mei", "mei") else "musicxml"
     if tag == "score-timewise":
@@ -188,79 +170,6 @@ def parse_score(data: bytes, filename: str) -> ScoreFile:
     _drop_repeat_counts(root)
     _state_alterations(root)
     return ScoreFile(filename, kind, root, given_ids)
-
-
-def read_bytes(filename: str | Path) -> bytes:
-    """Return the content of a score, if it is neither empty nor too large."""
-    try:
-        with Path(filename).open("rb") as file:
-            data = file.read(MAX_SCORE_BYTES + 1)
-    except OSError as error:
-        raise InputError(f"{filename}: cannot be read ({error.strerror})") from error
-    if not data.strip():
-        raise InputError(f"{filename}: the file is empty, expected {SCORE_FORMATS}")
-    if len(data) > MAX_SCORE_BYTES:
-        raise InputError(f"{filename}: more than {MAX_SCORE_BYTES >> 20} MB, expected a smaller score")
-    return data
-
-
-def _read_mxl(data: bytes, filename: str) -> bytes:
-    """Return the score inside an MXL archive; the archive's container file names it."""
-    try:
-        with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            names = archive.namelist()
-            if _CONTAINER in names:
-                container = _parse(_read_member(archive, _CONTAINER, filename), filename)
-                rootfile = next(container.iter("{*}rootfile"), None)
-                name = rootfile.get("full-path", "") if rootfile is not None else ""
-            else:
-                scores = [n for n in names if "/" not in n and n.endswith((".xml", ".musicxml"))]
-                name = scores[0] if scores else ""
-            path = PurePosixPath(name)
-            if path.is_absolute() or ".." in path.parts or "\\" in name:
-                raise InputError(f"{filename}: its container points outside the archive ({name!r}); refused")
-            if name not in names:
-                raise InputError(f"{filename}: a zip archive without a score inside, expected an MXL file")
-            return _read_member(archive, name, filename)
-    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError, OSError) as error:
-        raise InputError(f"{filename}: a damaged or encrypted MXL archive ({error})") from error
-
-
-def _read_member(archive: zipfile.ZipFile, name: str, filename: str) -> bytes:
-    """Read one member of an archive up to the size limit, whatever size its header claims."""
-    with archive.open(name) as member:
-        data = member.read(MAX_SCORE_BYTES + 1)
-    if len(data) > MAX_SCORE_BYTES:
-        raise InputError(f"{filename}: {name} unpacks to more than {MAX_SCORE_BYTES >> 20} MB; refused")
-    return data
-
-
-def _parse(data: bytes, filename: str) -> etree._Element:
-    """Parse untrusted XML: no entities, no network, no DTD."""
-    parser = _parser(recover=False)
-    try:
-        root = etree.fromstring(data, parser)
-    except etree.XMLSyntaxError as error:
-        if not {entry.type_name for entry in parser.error_log} <= _ID_ERRORS:
-            raise InputError(
-                f"{filename}: not well-formed XML, expected {SCORE_FORMATS} ({error.msg})"
-            ) from error
-        root = etree.fromstring(data, _parser(recover=True))
-    document_type = root.getroottree().docinfo.internalDTD
-    if document_type is not None and document_type.entities():
-        raise InputError(f"{filename}: declares XML entities, which no score needs; refused")
-    return root
-
-
-def _parser(recover: bool) -> etree.XMLParser[etree._Element]:
-    return etree.XMLParser(
-        resolve_entities=False,
-        no_network=True,
-        load_dtd=False,
-        huge_tree=False,
-        remove_comments=True,
-        recover=recover,
-    )
 
 
 def _partwise(timewise: etree._Element) -> etree._Element:

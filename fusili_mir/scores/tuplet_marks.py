@@ -35,7 +35,7 @@ def mark_tuplets(measure: etree._Element, divisions: int) -> None:
             if run and _ratio(note) != _ratio(run[-1]):
                 _mark(run)
                 run, total = [], Fraction(0)
-            if _ratio(note) == (1, 1):
+            if _ratio(note) == 1:
                 continue
             run.append(note)
             total += Fraction(int(note.findtext("duration") or 0), max(1, divisions))
@@ -45,13 +45,15 @@ def mark_tuplets(measure: etree._Element, divisions: int) -> None:
         _mark(run)
 
 
-def _ratio(note: etree._Element) -> tuple[int, int]:
-    modification = note.find("time-modification")
-    if modification is None:
-        return 1, 1
-    texts = [modification.findtext(name) or "1" for name in ("actual-notes", "normal-notes")]
+def _ratio(note: etree._Element) -> Fraction:
+    """Return how many notes a tuplet puts in the time of one; 1 outside of tuplets."""
+    texts = [note.findtext(f"time-modification/{name}") or "1" for name in ("actual-notes", "normal-notes")]
     actual, normal = (int(text) if text.strip().isdecimal() else 1 for text in texts)
-    return actual, normal
+    ratio = Fraction(max(1, actual), max(1, normal))
+    is_half_a_tremolo = any(
+        tremolo.get("type") in ("start", "stop") for tremolo in note.iterfind("notations/ornaments/tremolo")
+    )
+    return ratio / 2 if is_half_a_tremolo and ratio > 1 else ratio  # each of its two notes is written in full
 
 
 def _mark(run: list[etree._Element]) -> None:

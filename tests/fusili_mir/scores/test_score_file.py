@@ -8,7 +8,8 @@ from example_scores import measure, melody, note, score
 from lxml import etree
 
 from fusili_mir.errors import InputError
-from fusili_mir.scores.score_file import ScoreFile, is_safe_id, is_score_file, read_score_file
+from fusili_mir.scores.score_file import ScoreFile, is_safe_id, read_score_file
+from fusili_mir.scores.score_formats import is_score_file
 
 CONTAINER = '<container><rootfiles><rootfile full-path="{}"/></rootfiles></container>'
 MEI = (
