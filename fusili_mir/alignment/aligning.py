@@ -27,7 +27,8 @@ from fusili_mir.alignment.frame_places import FRAME_DTYPE, frames_of_notes
 from fusili_mir.alignment.note_times import note_times
 from fusili_mir.alignment.passed_measures import with_passed_measures
 from fusili_mir.alignment.performance import NoteAlignment
-from fusili_mir.alignment.pitch_shift import check_pitch, find_pitch
+from fusili_mir.alignment.pitch_options import check_pitch
+from fusili_mir.alignment.pitch_shift import find_pitch
 from fusili_mir.alignment.place_decoding import decode_places
 from fusili_mir.alignment.playing_speed import audio_at_speed, result_at_own_speed
 from fusili_mir.alignment.provenance import find_provenance

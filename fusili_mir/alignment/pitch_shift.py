@@ -21,6 +21,7 @@ import numpy as np
 import soxr
 
 from fusili_mir.alignment.pitch_classes import PitchClasses, agreement
+from fusili_mir.alignment.pitch_options import check_pitch
 from fusili_mir.alignment.recording_pitch import RecordingPitch
 from fusili_mir.arrays import Float32, Float64, Int64
 from fusili_mir.audio.heard_recording import HeardRecording
@@ -30,12 +31,11 @@ from fusili_mir.audio.tuning import estimate_tuning, follow_tuning
 from fusili_mir.decoding.course import reading_course
 from fusili_mir.decoding.rough_search import DecodingOptions, RoughSearch
 from fusili_mir.decoding.similarity import CourseSimilarity
-from fusili_mir.errors import InputError
 from fusili_mir.model.encoded import EncodedScore
 from fusili_mir.model.encoder import Encoder
 from fusili_mir.pages.pages import Pages
 
-__all__ = ["check_pitch", "find_pitch"]
+__all__ = ["find_pitch"]
 
 _KEYS = range(-7, 8)  # semitones above the first guess
 _EXCERPT_SEC = 20.0
@@ -52,8 +52,6 @@ _RIVAL = 0.4  # share of the reliability of the best key from which a neighbour 
 _DECISIVE = 0.4  # difference in agreement that decides between neighbours
 _DOUBTFUL = 0.2  # difference in agreement by which the first guess is preferred to a semitone away
 _SILENT_SHARE = 0.01  # of the level of the loud parts
-_MOST_SEMITONES = 24.0
-_LOWEST_HZ, _HIGHEST_HZ = 220.0, 880.0
 
 
 def find_pitch(
@@ -100,28 +98,6 @@ def find_pitch(
         given = PitchCurve.constant(0.0) if a4_hz is None else tuned
         return RecordingPitch(given, "unknown", written)
     return RecordingPitch(_rounded(tuned.raised(100.0 * key)), "found", written)
-
-
-def check_pitch(transpose: str | float, tuning: str | float | None) -> tuple[float | None, float | None]:
-    """Check the options of `find_pitch`, and return semitones and Hz, each None if it is to be found."""
-    semitones = None if transpose == "auto" else _number(transpose, "transpose", "semitones")
-    if semitones is not None and not abs(semitones) <= _MOST_SEMITONES:
-        raise InputError(
-            f"transpose is {semitones:g}, expected auto or {-_MOST_SEMITONES:g} to {_MOST_SEMITONES:g} semitones"
-        )
-    if tuning is None:
-        return semitones, None if semitones is None else A4_HZ
-    a4_hz = None if tuning == "auto" else _number(tuning, "tuning", "Hz")
-    if a4_hz is not None and not _LOWEST_HZ <= a4_hz <= _HIGHEST_HZ:
-        raise InputError(f"tuning is {a4_hz:g}, expected auto or {_LOWEST_HZ:g} to {_HIGHEST_HZ:g} Hz for A")
-    return semitones, a4_hz
-
-
-def _number(value: str | float, name: str, unit: str) -> float:
-    try:
-        return float(value)
-    except ValueError:
-        raise InputError(f"{name} is {value!r}, expected auto or a number of {unit}") from None
 
 
 def _written_cents(pages: Pages) -> float:

@@ -13,6 +13,7 @@ from fusili_mir.audio.spectral_peaks import A4_HZ
 __all__ = ["RecordingPitch"]
 
 _AS_WRITTEN_CENTS = 5.0  # less is not worth mentioning
+_NEARLY_A_SEMITONE = 75  # cents from which people would rather say: a semitone less 25
 _HARMLESS_CENTS = (10.0, 0.01)  # that are found, or given: less does the model no harm
 
 
@@ -73,7 +74,7 @@ class RecordingPitch:
         if self.source == "unknown":
             return "pitch not found, and taken to be that of the score"
         semitones, cents = divmod(round(abs(self.cents)), 100)
-        if cents > 50:
+        if cents >= _NEARLY_A_SEMITONE:
             semitones, cents = semitones + 1, cents - 100
         amounts = [_count(semitones, "semitone")] if semitones else []
         amounts += [_count(abs(cents), "cent")] if abs(cents) > 0 else []

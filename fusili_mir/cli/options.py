@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from fusili_mir.cli.pitch_values import SEMITONES, TUNING_HZ
 from fusili_mir.cli.times import TIME
 
 if TYPE_CHECKING:
@@ -35,8 +36,8 @@ class AlignmentOptions:
     start_sec: float | None
     end_sec: float | None
     cache: Path | None
-    transpose: str
-    tuning: str | None
+    transpose: str | float
+    tuning: str | float | None
 
     def check(self, score: Sequence[Path]) -> bool:
         """Check a score in no time, and return whether it is symbolic."""
@@ -51,7 +52,6 @@ class AlignmentOptions:
         recording is read, then the score is engraved or its systems are found.
         """
         from fusili_mir.alignment.aligning import align_recording
-        from fusili_mir.alignment.pitch_shift import check_pitch
         from fusili_mir.audio.heard_recording import HeardRecording
         from fusili_mir.audio.recording import open_recording
         from fusili_mir.model.bundle import default_bundle, load_bundle
@@ -59,7 +59,6 @@ class AlignmentOptions:
         from fusili_mir.pages.pages import open_pages
 
         self.check(score)
-        check_pitch(self.transpose, self.tuning)
         encoder = Encoder(load_bundle(self.model) if self.model else default_bundle(), self.device)
         encoder.check()
         session = encoder.audio_session
@@ -118,17 +117,19 @@ def alignment_options(command: F) -> F:
         ),
         click.option(
             "--tuning",
+            type=TUNING_HZ,
             metavar="auto|HZ",
-            help="Frequency of A in the recording, transposition apart.  [default: auto, or 440 with a number "
-            "for --transpose]",
+            help="Frequency of A in the recording, transposition apart, such as 415.  [default: auto, or 440 "
+            "with a number for --transpose]",
         ),
         click.option(
             "--transpose",
+            type=SEMITONES,
             default="auto",
             show_default=True,
             metavar="auto|SEMITONES",
-            help="How far the recording sounds above the score, or below it with a negative number. auto: found "
-            "by listening; 0: not looked for.",
+            help="Semitones by which the recording sounds above the score: -2 if it was sung a whole tone lower. "
+            "auto: found by listening; 0: taken as it is.",
         ),
         click.option(
             "--jumps",

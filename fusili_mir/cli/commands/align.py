@@ -80,7 +80,8 @@ def _summary(alignment: Alignment) -> str:
             f"{heard} of {len(alignment.notes)} notes, {found}, repeats: {_repeats(alignment.played.unfold)}"
         )
     doubt = "" if alignment.is_reliable else ", LOW"
-    if alignment.pitch is not None and alignment.pitch.source in ("found", "given"):
+    told = ("found", "given") if alignment.is_reliable else ("found", "given", "unknown")
+    if alignment.pitch is not None and alignment.pitch.source in told:
         found += f"; {alignment.pitch.text}"
     return f"{found}; reliability {alignment.reliability:.2f}{doubt}"
 

@@ -12,13 +12,11 @@ from example_performances import perform, record, tune
 from PIL import Image
 
 from fusili_mir.alignment.aligning import align_recording
-from fusili_mir.alignment.pitch_shift import check_pitch
 from fusili_mir.alignment.played import play_pages
 from fusili_mir.alignment.results import Alignment
 from fusili_mir.arrays import Float32, Float64
 from fusili_mir.audio.pitch_curve import PitchCurve, Retuning
 from fusili_mir.audio.recording import AudioSamples
-from fusili_mir.errors import InputError
 from fusili_mir.model.encoder import Encoder
 from fusili_mir.pages.pages import Pages, load_pages, render_pages
 
@@ -155,25 +153,3 @@ def test_what_is_given_is_not_looked_for(piece: Piece, encoder: Encoder) -> None
     assert tuned.pitch is not None
     assert tuned.pitch.source == "found"
     assert tuned.pitch.cents == pytest.approx(-212.0, abs=5.0)
-
-
-def test_a_number_for_transpose_means_440_hz() -> None:
-    assert check_pitch("auto", None) == (None, None)
-    assert check_pitch("-2", None) == (-2.0, 440.0)
-    assert check_pitch(0, "auto") == (0.0, None)
-    assert check_pitch("auto", "415") == (None, 415.0)
-
-
-@pytest.mark.parametrize(
-    ("transpose", "tuning", "message"),
-    [
-        ("up", None, "transpose is 'up', expected auto or a number of semitones"),
-        (30, None, "transpose is 30, expected auto or -24 to 24 semitones"),
-        ("nan", None, "transpose is nan"),
-        ("auto", "baroque", "tuning is 'baroque', expected auto or a number of Hz"),
-        ("auto", 41.5, "tuning is 41.5, expected auto or 220 to 880 Hz for A"),
-    ],
-)
-def test_what_makes_no_sense_is_refused(transpose: str, tuning: str, message: str) -> None:
-    with pytest.raises(InputError, match=message):
-        check_pitch(transpose, tuning)

@@ -20,6 +20,8 @@ def found(cents: float, written_cents: float = 0.0) -> RecordingPitch:
         (101.0, "sounds 1 semitone and 1 cent above the score (A = 466.4 Hz)"),
         (300.0, "sounds 3 semitones above the score (A = 523.3 Hz)"),
         (-20.0, "sounds 20 cents below the score (A = 434.9 Hz)"),
+        (68.0, "sounds 68 cents above the score (A = 457.6 Hz)"),
+        (-98.0, "sounds 1 semitone less 2 cents below the score (A = 415.8 Hz)"),
         (180.0, "sounds 2 semitones less 20 cents above the score (A = 488.2 Hz)"),
     ],
 )

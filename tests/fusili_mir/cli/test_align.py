@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -87,6 +88,28 @@ def test_a_recording_of_another_piece_is_marked_and_warned_of_in_one_line(run: R
     assert err.startswith("fusili-mir: warning: the score hardly explains the recording")
     assert err.count("\n") == 1
     assert '"is_reliable":false' in (tmp_path / "out" / "alignment.json").read_text()
+
+
+def test_a_given_pitch_is_said_and_written_and_0_is_not_worth_a_word(run: Run, tmp_path: Path) -> None:
+    code, out, _ = run(
+        "align",
+        "tune.musicxml",
+        "tune.wav",
+        "-o",
+        tmp_path / "lower",
+        "--transpose",
+        "-2",
+        "--format",
+        "json",
+    )
+    assert code == 0
+    assert "; sounds 2 semitones below the score (A = 392.0 Hz); " in out
+    pitch = json.loads((tmp_path / "lower" / "alignment.json").read_text())["pitch"]
+    assert (pitch["cents"], pitch["a4_hz"], pitch["source"], pitch["curve"]) == (-200.0, 392.0, "given", None)
+    code, out, _ = run("align", "tune.musicxml", "tune.wav", "-o", tmp_path / "off", "--transpose", "0")
+    assert code == 0
+    assert "sounds" not in out
+    assert '"source":"off"' in (tmp_path / "off" / "alignment.json").read_text()
 
 
 def read_table(file: Path) -> list[dict[str, str]]:
@@ -321,6 +344,9 @@ def test_point_answers_both_ways(run: Run) -> None:
         ("--at", "1:2"),
         ("--at", "1:2.2.2,3"),
         ("--time", "x"),
+        ("--time", "1", "--transpose", "up"),
+        ("--time", "1", "--transpose", "nan"),
+        ("--time", "1", "--tuning", "41"),
     ],
 )
 def test_a_wrong_question_is_refused_with_the_usage(run: Run, arguments: tuple[str, ...]) -> None:
