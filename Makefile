@@ -1,7 +1,7 @@
 # Two commands for a fresh machine: `make demo` and `make test`. Each makes the virtual environment it needs.
 PYTHON ?= python3
 
-SYSTEM_PACKAGES = fluidsynth timgm6mb-soundfont libegl1 libgl1
+SYSTEM_PACKAGES = fluidsynth timgm6mb-soundfont libegl1 libgl1 chromium
 
 .PHONY: demo test test-runtime lint docs clean system-packages
 
@@ -42,11 +42,12 @@ docs: .venv/installed
 	.venv/bin/pip install --quiet --constraint constraints-test.txt --editable '.[cpu,train,integrations,dev]'
 	@touch $@
 
-# The tests synthesise with fluidsynth and a soundfont, and draw with skia, which needs libEGL and libGL. On a Mac, tests
-# that find no soundfont are skipped.
+# The tests synthesise with fluidsynth and a soundfont, draw with skia, which needs libEGL and libGL, and open the viewer in
+# Chromium. On a Mac, tests that find no soundfont or no browser are skipped.
 system-packages:
 	@if [ "$$(uname)" = Darwin ]; then :; \
-	elif command -v fluidsynth && ls /usr/share/sounds/sf2/*.sf2 && ldconfig -p | grep libEGL.so.1; then :; \
+	elif command -v fluidsynth && ls /usr/share/sounds/sf2/*.sf2 && ldconfig -p | grep libEGL.so.1 \
+	    && command -v chromium; then :; \
 	elif [ "$$(id -u)" = 0 ]; then apt-get update && apt-get install -y --no-install-recommends $(SYSTEM_PACKAGES); \
 	else echo "make test needs some system packages: sudo apt-get install $(SYSTEM_PACKAGES)" >&2; exit 1; \
 	fi >/dev/null

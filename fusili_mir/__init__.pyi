@@ -27,6 +27,7 @@ from .pages.pages import Pages, load_pages, open_pages, render_pages
 from .pages.score_axis import ScoreAxis
 from .pages.segments import Segment, cut_segment, staff_strips, system_strip
 from .scores.score_warning import ScoreWarning
+from .viewer.view_page import save_view
 
 __version__: str
 
@@ -78,6 +79,7 @@ __all__ = [
     "save_alignment",
     "save_pages",
     "save_score_with_ids",
+    "save_view",
     "staff_strips",
     "system_strip",
 ]

@@ -194,7 +194,7 @@ def align_recording(
     made_with = find_provenance(
         pages, opened, encoder.bundle, unfold=unfold, jumps=jumps, transpose=transpose, tuning=tuning
     )
-    return replace(alignment, made_with=made_with, pitch=pitch)
+    return replace(alignment, made_with=made_with, pitch=pitch, recording=opened)
 
 
 def align_score(

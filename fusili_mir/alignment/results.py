@@ -20,6 +20,7 @@ from fusili_mir.alignment.position_maps import PlaceMoments, PositionMaps, get_p
 from fusili_mir.alignment.provenance import Provenance
 from fusili_mir.alignment.recording_pitch import RecordingPitch
 from fusili_mir.arrays import Float64, Table
+from fusili_mir.audio.audio_samples import Recording
 from fusili_mir.decoding.similarity import CourseSimilarity
 from fusili_mir.decoding.warping_path import WarpingPath
 from fusili_mir.geometry import FrameGrid
@@ -79,6 +80,8 @@ class Alignment:
         Files, model and options that it was made with; known to `align_recording`.
     pitch : RecordingPitch, optional
         At which pitch the recording sounds, compared with the score; known to `align_recording`.
+    recording : Recording, optional
+        The recording itself, to listen to; known to `align_recording`.
     """
 
     pages: Pages
@@ -93,6 +96,7 @@ class Alignment:
     moments: PlaceMoments | None = None
     made_with: Provenance | None = None
     pitch: RecordingPitch | None = None
+    recording: Recording | None = None
 
     def __repr__(self) -> str:
         pages, grid = self.pages, self.grid

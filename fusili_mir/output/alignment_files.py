@@ -26,6 +26,7 @@ from fusili_mir.output.time_overlay import draw_times, overlaid_pages
 from fusili_mir.output.verovio_timemap import save_timemap
 from fusili_mir.pages.original_pages import original_image, page_origin, rgb_image
 from fusili_mir.staging import staged_folder
+from fusili_mir.viewer.view_page import VIEW_FILE, save_view
 
 __all__ = ["ALIGNMENT_FORMATS", "check_formats", "save_alignment", "write_formats"]
 
@@ -76,6 +77,7 @@ def _to(name: str, save: Callable[[Alignment, Path], None]) -> Callable[[Alignme
 
 
 _FORMATS = {
+    "html": _Format(_to(VIEW_FILE, save_view), needs="frames"),
     "overlay": _Format(_save_overlays, needs="frames"),
     "pages": _Format(_save_pages, needs="frames", is_default=False),
     "match": _Format(_to("alignment.match", save_match), needs="notes"),
@@ -121,7 +123,7 @@ def check_formats(
     Examples
     --------
     >>> check_formats((), "scan.pdf", has_notes=False)
-    ('overlay', 'frames', 'audacity', 'sonic-visualiser', 'json', 'similarity')
+    ('html', 'overlay', 'frames', 'audacity', 'sonic-visualiser', 'json', 'similarity')
     """
     unknown = [name for name in formats if name not in _FORMATS]
     if unknown:

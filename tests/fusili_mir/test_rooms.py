@@ -15,7 +15,19 @@ import fusili_mir
 import fusili_training
 
 ROOMS = {
-    "fusili_mir": ("", "scores", "pages", "audio", "model", "decoding", "alignment", "output", "demo", "cli"),
+    "fusili_mir": (
+        "",
+        "scores",
+        "pages",
+        "audio",
+        "model",
+        "decoding",
+        "alignment",
+        "viewer",
+        "output",
+        "demo",
+        "cli",
+    ),
     "fusili_training": (
         "",
         "sound",

@@ -28,8 +28,8 @@ __all__ = ["command"]
     "formats",
     multiple=True,
     metavar="NAME",
-    help="overlay, pages, match, parangonada, midi, mei, timemap, alphatab, piano-precision, notes, measures, "
-    "frames, audacity, sonic-visualiser, json or similarity; may be repeated.  "
+    help="html, overlay, pages, match, parangonada, midi, mei, timemap, alphatab, piano-precision, notes, "
+    "measures, frames, audacity, sonic-visualiser, json or similarity; may be repeated.  "
     "[default: all that apply, except pages]",
 )
 @click.option(

@@ -40,6 +40,7 @@ WITHOUT_NOTES = {
     "sonic-visualiser.csv",
     "similarity.png",
     "overlay-001.png",
+    "view.html",
 }
 
 Run = Callable[..., tuple[int, str, str]]

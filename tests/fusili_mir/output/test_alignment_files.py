@@ -122,12 +122,12 @@ def test_by_default_all_that_applies_is_written(out: Path, tmp_path: Path, of_im
         "alignment.match", "align.csv", "zalign.csv", "feature.csv", "part.csv", "ppart.csv", "performance.mid",
         "recording.mei", "timemap.json", "alphatab-sync.json", "piano-precision.csv", "notes.csv", "measures.csv",
         "frames.csv", "labels.txt", "sonic-visualiser.csv", "measures.svl", "notes.svl", "alignment.json",
-        "similarity.png", "overlay-001.png",
+        "similarity.png", "overlay-001.png", "view.html",
     }  # fmt: skip
     save_alignment(of_images, tmp_path / "images")
     assert {file.name for file in (tmp_path / "images").iterdir()} == {
         "frames.csv", "labels.txt", "sonic-visualiser.csv", "systems.svl", "alignment.json", "similarity.png",
-        "overlay-001.png",
+        "overlay-001.png", "view.html",
     }  # fmt: skip
     assert (tmp_path / "images" / "labels.txt").read_text().split("\t")[2] == "page 1 system 1\n"
     assert rows_of(tmp_path / "images" / "sonic-visualiser.csv")[0]["LABEL"] == "page 1 system 1"
@@ -148,7 +148,9 @@ def test_formats_that_need_notes_are_refused_for_images_with_the_reason(
 def test_formats_that_need_measures_are_refused_for_images_without_them(
     tmp_path: Path, of_images: Alignment, name: str
 ) -> None:
-    with pytest.raises(InputError, match=f"has no measures to write as {name}; .*ask for overlay, pages"):
+    with pytest.raises(
+        InputError, match=f"has no measures to write as {name}; .*ask for html, overlay, pages"
+    ):
         save_alignment(of_images, tmp_path / "out", [name])
 
 
@@ -169,10 +171,10 @@ def test_images_with_measures_have_a_list_of_measures_and_seconds(
 
 def test_an_unknown_format_is_refused(tmp_path: Path, of_images: Alignment) -> None:
     with pytest.raises(
-        InputError, match=r"format 'mid', expected some of overlay, pages, match, .*similarity"
+        InputError, match=r"format 'mid', expected some of html, overlay, pages, match, .*similarity"
     ):
         save_alignment(of_images, tmp_path / "out", ["mid"])
-    assert len(ALIGNMENT_FORMATS) == 16
+    assert len(ALIGNMENT_FORMATS) == 17
 
 
 def test_a_folder_that_is_not_empty_is_only_written_to_by_force(tmp_path: Path, of_images: Alignment) -> None:

@@ -1,0 +1,1 @@
+"""Viewer: results -> one page to see, hear and correct them."""
