@@ -12,6 +12,7 @@ from fusili_mir.arrays import Table
 from fusili_mir.errors import InputError
 from fusili_mir.pages.pages import Pages
 from fusili_mir.scores.merging import merge_score
+from fusili_mir.scores.playing_order import write_playing_order
 from fusili_mir.scores.unfolding import Unfold, UnfoldedScore, unfold_score
 from fusili_mir.short_repr import short_repr
 
@@ -54,7 +55,7 @@ class PlayedScore:
         Notes by onset; grace notes come before the notes that they lead to.
     measures : np.ndarray of `PLAYED_MEASURE_DTYPE`
         Measures in playing order.
-    unfold : "none", "maximal", "minimal" or int
+    unfold : "none", "maximal", "minimal" or stretches of measures
         How repeats were written out; see `unfold_score`.
     """
 
@@ -62,6 +63,15 @@ class PlayedScore:
     notes: Table
     measures: Table
     unfold: Unfold
+
+    @property
+    def repeats(self) -> str:
+        """How repeats were written out: a name, or measures as played, such as ``1-8 1-8 9-16``."""
+        if isinstance(self.unfold, str):
+            return self.unfold
+        number_of = dict(zip(self.measures["measure"].tolist(), self.measures["number"].tolist(), strict=True))
+        numbers = [number_of.get(index, str(index + 1)) for index in range(max(end for _, end in self.unfold))]
+        return write_playing_order(self.unfold, numbers)
 
 
 def play_pages(pages: Pages, unfold: Unfold = "none") -> PlayedScore:
@@ -71,7 +81,7 @@ def play_pages(pages: Pages, unfold: Unfold = "none") -> PlayedScore:
     ----------
     pages : Pages
         Pages from `render_pages` with ``unfold="none"``.
-    unfold : "none", "maximal", "minimal" or int
+    unfold : "none", "maximal", "minimal" or stretches of measures
         See `unfold_score`.
 
     Returns

@@ -111,7 +111,7 @@ class Alignment:
         ]
         if self.played is not None:
             n_heard = int(np.isfinite(self.notes["onset_sec"]).sum())
-            lines.append(f"  heard: {n_heard} of {len(self.notes)} notes; repeats: {self.played.unfold}")
+            lines.append(f"  heard: {n_heard} of {len(self.notes)} notes; repeats: {self.played.repeats}")
         doubt = "" if self.is_reliable else ", LOW: is it a recording of this score?"
         return "\n".join([*lines, f"  reliability: {self.reliability:.2f}{doubt}"])
 

@@ -144,17 +144,20 @@ class CourseSimilarity:
         return similarity
 
     def pooled(self, stop_factor: int) -> Float32:
-        """Return the similarity of all frames and groups of `stop_factor` stops [shape=(M, n_groups)].
+        """Return the similarity of all frames and groups of `stop_factor` stops [shape=(M, n_groups)]."""
+        return self.grouped(np.arange(0, len(self.course), stop_factor))
 
-        The best stop of a group counts.
+    def grouped(self, starts: Int64) -> Float32:
+        """Return the similarity of all frames and groups of stops that begin with some stops, from 0 on.
+
+        The best stop of a group counts [shape=(M, n_groups)].
         """
-        groups = np.arange(0, len(self.course), stop_factor)
-        result = np.empty((len(self.frames), len(groups)), dtype=np.float32)
+        result = np.empty((len(self.frames), len(starts)), dtype=np.float32)
         for frames in self.frame_blocks(len(self.course)):
             similarity = self.block(frames, slice(0, len(self.course)))
-            result[frames] = (
-                np.maximum.reduceat(similarity, groups, axis=1) if stop_factor > 1 else similarity
-            )
+            if len(starts) < len(self.course):
+                similarity = np.maximum.reduceat(similarity, starts, axis=1)
+            result[frames] = similarity
         return result
 
     def baseline(self, scale: float, n_columns: int = 1024) -> Float32:

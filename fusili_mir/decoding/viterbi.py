@@ -27,6 +27,7 @@ __all__ = [
     "best_likelihood",
     "best_path",
     "whole_blocks",
+    "window_maximum",
 ]
 
 
@@ -248,7 +249,7 @@ def _fill(emission: Float32, entry: _Entry | None, block: Block, costs: PathCost
     for frame in range(1 if entry is None else 0, n_frames):
         np.maximum(music, filler, out=either)
         np.add(either, passed[1:], out=padded[costs.max_step :])
-        arriving = _window_maximum(padded, costs.max_step)[:width]
+        arriving = window_maximum(padded, costs.max_step)[:width]
         here, other = table.music[frame], table.filler[frame]
         np.subtract(arriving, passed[:-1], out=here)
         np.maximum(here, either, out=here)
@@ -261,7 +262,7 @@ def _fill(emission: Float32, entry: _Entry | None, block: Block, costs: PathCost
     return table
 
 
-def _window_maximum(values: Float32, size: int) -> Float32:
+def window_maximum(values: Float32, size: int) -> Float32:
     """Return the maximum of every `size` successive values; `size` is a power of two."""
     reach = 1
     while reach < size:

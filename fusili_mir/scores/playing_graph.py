@@ -257,6 +257,9 @@ class _Graph:
     def _play_passage(self, passage: _Passage, exits: list[_Exit]) -> list[_Exit]:
         repeated = _REPEATED_AFTER_JUMP if self._after_jump else _REPEATED
         ending_of = {number: ending for ending in passage.endings for number in ending.numbers}
+        for number in range(2, passage.times):  # a pass that no bracket names has the ending of the one before
+            if number not in ending_of and number - 1 in ending_of:
+                ending_of[number] = ending_of[number - 1]
         leaving: list[_Exit] = []
         for number in range(1, passage.times):
             body = self._add(passage.first, passage.stop, exits)
@@ -320,7 +323,7 @@ def _chains(endings: Sequence[Ending]) -> list[list[Ending]]:
     chains: list[list[Ending]] = []
     for ending in sorted(endings, key=lambda ending: ending.first):
         last = chains[-1][-1] if chains else None
-        if last is not None and last.stop == ending.first and min(ending.numbers) > max(last.numbers):
+        if last is not None and last.stop == ending.first and min(ending.numbers) > min(last.numbers):
             chains[-1].append(ending)
         else:
             chains.append([ending])

@@ -14,7 +14,7 @@ from typing import TypeAlias
 
 from fusili_mir.errors import InputError
 
-__all__ = ["PlayingOrder", "parse_playing_order", "read_playing_order"]
+__all__ = ["PlayingOrder", "parse_playing_order", "read_playing_order", "write_playing_order"]
 
 PlayingOrder: TypeAlias = str | os.PathLike[str] | Sequence[str | int]
 """Spans of measures as one text, a text file of them, or a sequence of single measures or spans."""
@@ -87,6 +87,16 @@ def parse_playing_order(order: PlayingOrder, numbers: Sequence[str]) -> tuple[in
         if len(measures) > _LONGEST:
             raise InputError(f"repeats of more than {_LONGEST} measures; expected fewer")
     return tuple(measures)
+
+
+def write_playing_order(stretches: Sequence[tuple[int, int]], numbers: Sequence[str]) -> str:
+    """Return an order of measures as `parse_playing_order` reads it.
+
+    >>> write_playing_order([(0, 2), (0, 1), (2, 4)], ["1", "2", "3", "4"])
+    '1-2 1 3-4'
+    """
+    ends = ((numbers[first], numbers[end - 1]) for first, end in stretches)
+    return " ".join(first if first == last else f"{first}-{last}" for first, last in ends)
 
 
 def _place(number: str, numbers: Sequence[str]) -> tuple[int, int]:

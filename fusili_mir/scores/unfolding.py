@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import copy
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias, get_args
 
@@ -17,14 +16,26 @@ import partitura as pt
 from partitura.utils.music import update_note_ids_after_unfolding
 
 from fusili_mir.errors import InputError
+from fusili_mir.scores.playing_graph import graph_of_order, playing_graph
+from fusili_mir.scores.written_repeats import written_repeats
 
-__all__ = ["SoundingNote", "Unfold", "UnfoldedScore", "count_unfoldings", "unfold_score"]
+__all__ = [
+    "NamedUnfold",
+    "SoundingNote",
+    "Stretches",
+    "Unfold",
+    "UnfoldedScore",
+    "stretches_of",
+    "unfold_score",
+    "unfolded_stretches",
+]
 
 NamedUnfold: TypeAlias = Literal["none", "maximal", "minimal"]
-Unfold: TypeAlias = NamedUnfold | int
-"""A way to play the repeats: a name, or a number from 0 to `count_unfoldings` - 1."""
+Stretches: TypeAlias = tuple[tuple[int, int], ...]
+"""Stretches of measures in playing order: the first one, counted from 0, and the one after the last."""
 
-_MAX_REPEATS = 3  # the number of unfoldings doubles with each repeat
+Unfold: TypeAlias = NamedUnfold | Stretches
+"""A way to play the repeats: a name, or what is played."""
 
 
 @dataclass(frozen=True)
@@ -66,21 +77,21 @@ def unfold_score(score: pt.score.Score, unfold: Unfold = "maximal") -> UnfoldedS
     ----------
     score : partitura.score.Score
         The score as notated; it is left unchanged. Its note ids must be unique.
-    unfold : "maximal", "minimal", "none" or int
+    unfold : "maximal", "minimal", "none" or stretches of measures
         "maximal" plays every repeat (but none again after a da capo or dal segno), "minimal" plays none and takes
-        the last of alternative endings, and "none" keeps the score as notated. A number from 0 to
-        `count_unfoldings` - 1 takes some repeats and skips others.
+        the last of alternative endings, and "none" keeps the score as notated.
 
     Returns
     -------
     UnfoldedScore
     """
-    if not isinstance(unfold, int) and unfold not in get_args(NamedUnfold):
+    if isinstance(unfold, str) and unfold not in get_args(NamedUnfold):
         raise InputError(f"unfold is {unfold!r}, expected one of {', '.join(get_args(NamedUnfold))}")
     parts = []
     notes: list[SoundingNote] = []
+    stretches = () if unfold == "none" else unfolded_stretches(score, unfold)
     for part in score.parts:
-        unfolded = _unfold_part(part, unfold)
+        unfolded = _unfold_part(part, stretches) if stretches else part
         notated_id = {id(note): str(note.id) for note in unfolded.notes}
         if unfold != "none":
             update_note_ids_after_unfolding(unfolded)
@@ -94,48 +105,39 @@ def unfold_score(score: pt.score.Score, unfold: Unfold = "maximal") -> UnfoldedS
     return UnfoldedScore(result, tuple(notes))
 
 
-def count_unfoldings(score: pt.score.Score) -> int:
-    """Return the number of ways to take or skip the repeats of a score.
-
-    It is 0 for a score with more than a few repeats, and for one whose parts disagree about them.
-    """
-    n_repeats = max((len(list(part.iter_all(pt.score.Repeat))) for part in score.parts), default=0)
-    if n_repeats > _MAX_REPEATS:
-        return 0
-    counts = {len(_paths(part)) for part in score.parts}
-    return counts.pop() if len(counts) == 1 else 0
-
-
-def _paths(part: pt.score.Part) -> list[pt.score.Path]:
-    """List partitura's paths through the sections of a part, without repeats after a da capo."""
-    with _contradictions_named(part):
-        paths: list[pt.score.Path] = pt.score.get_paths(part, ignore_leap_info=False)
-        return paths
-
-
-@contextmanager
-def _contradictions_named(part: pt.score.Part) -> Iterator[None]:
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            yield
-    except Exception as error:  # contradictory repeat signs make partitura raise errors of any kind
-        raise InputError(
-            f"part {part.id}: its repeats and endings contradict each other ({type(error).__name__}: {error}); "
-            "correct them, or use the score as notated (unfold none)"
-        ) from error
-
-
-def _unfold_part(part: pt.score.Part, unfold: Unfold) -> pt.score.Part:
+def unfolded_stretches(score: pt.score.Score, unfold: Unfold) -> Stretches:
+    """Return the stretches of measures that a way of playing the repeats of a score consists of."""
+    if not isinstance(unfold, str):
+        return unfold
+    structure = written_repeats(score)
+    graph = playing_graph(structure)
     if unfold == "none":
-        return part
-    with _contradictions_named(part):
-        if isinstance(unfold, int):
-            unfolded = pt.score.new_part_from_path(_paths(part)[unfold], part, update_ids=False)
-        elif unfold == "maximal":
-            unfolded = pt.score.unfold_part_maximal(part, update_ids=False, ignore_leaps=False)
-        else:
-            unfolded = pt.score.unfold_part_minimal(part)
+        return ((0, structure.n_measures),)
+    way = graph.maximal_way() if unfold == "maximal" else graph.minimal_way()
+    return stretches_of(graph.measures(way))
+
+
+def stretches_of(measures: Sequence[int]) -> Stretches:
+    """Join measures in playing order to stretches.
+
+    >>> stretches_of([0, 1, 0, 1, 2])
+    ((0, 2), (0, 3))
+    """
+    return tuple((section.first, section.stop) for section in graph_of_order(measures).sections)
+
+
+def _unfold_part(part: pt.score.Part, stretches: Stretches) -> pt.score.Part:
+    """Copy the measures of a part in playing order."""
+    measures = sorted(part.iter_all(pt.score.Measure), key=lambda measure: measure.start.t)
+    beyond = max(end for _, end in stretches)
+    if beyond > len(measures):
+        raise InputError(f"measure {beyond} is to be played; part {part.id} has {len(measures)} measures")
+    variant = pt.score.ScoreVariant(part)
+    for first, end in stretches:
+        variant.add_segment(measures[first].start, measures[end - 1].end)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        unfolded = variant.create_variant_part()
     _restore_ties(part, unfolded)
     return unfolded
 

@@ -14,7 +14,6 @@ from fusili_mir.progress import stage
 
 if TYPE_CHECKING:
     from fusili_mir.alignment.results import Alignment
-    from fusili_mir.scores.unfolding import Unfold
 
 __all__ = ["command"]
 
@@ -77,14 +76,10 @@ def _summary(alignment: Alignment) -> str:
     found = f"{len(alignment.frames)} frames"
     if alignment.played is not None:
         found = (
-            f"{heard} of {len(alignment.notes)} notes, {found}, repeats: {_repeats(alignment.played.unfold)}"
+            f"{heard} of {len(alignment.notes)} notes, {found}, repeats: {alignment.played.repeats}"
         )
     doubt = "" if alignment.is_reliable else ", LOW"
     told = ("found", "given") if alignment.is_reliable else ("found", "given", "unknown")
     if alignment.pitch is not None and alignment.pitch.source in told:
         found += f"; {alignment.pitch.text}"
     return f"{found}; reliability {alignment.reliability:.2f}{doubt}"
-
-
-def _repeats(unfold: Unfold) -> str:
-    return "some" if isinstance(unfold, int) else unfold

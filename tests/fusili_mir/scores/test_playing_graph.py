@@ -140,3 +140,15 @@ def test_every_small_structure_is_played_from_its_first_measure_to_an_end() -> N
 
 def _subsets(n: int) -> list[tuple[int, ...]]:
     return [each for size in range(n + 1) for each in itertools.combinations(range(n), size)]
+
+
+def test_two_endings_may_alternate_over_four_passes() -> None:
+    endings = (Ending(1, 2, (1, 3)), Ending(2, 3, (2, 4)))
+    graph = playing_graph(RepeatStructure(3, ends=(1, 2), endings=endings))
+    assert graph.measures(graph.maximal_way()) == (0, 1, 0, 2, 0, 1, 0, 2)
+
+
+def test_a_pass_that_no_bracket_names_has_the_ending_of_the_pass_before() -> None:
+    endings = (Ending(1, 2, (1,)), Ending(2, 3, (3,)))
+    graph = playing_graph(RepeatStructure(3, ends=(1,), endings=endings))
+    assert graph.measures(graph.maximal_way()) == (0, 1, 0, 1, 0, 2)

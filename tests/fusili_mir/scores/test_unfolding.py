@@ -8,7 +8,7 @@ from example_scores import VOLTAS
 
 from fusili_mir.errors import InputError
 from fusili_mir.scores.score_file import read_score_file
-from fusili_mir.scores.unfolding import unfold_score
+from fusili_mir.scores.unfolding import unfold_score, unfolded_stretches
 
 
 @pytest.fixture
@@ -70,10 +70,19 @@ def test_another_way_to_unfold_is_refused(voltas) -> None:
         unfold_score(voltas, "all")  # type: ignore[arg-type]
 
 
-def test_repeats_that_contradict_each_other_are_said_in_one_line(tmp_path) -> None:
-    before, _, after = VOLTAS.rpartition("<duration>4</duration>")  # the second ending has no length now
+def test_a_first_ending_whose_second_has_no_length_is_played_by_those_who_repeat(tmp_path) -> None:
+    before, _, after = VOLTAS.rpartition("<duration>4</duration>")
     (tmp_path / "endless.musicxml").write_text(before + after)
     score_file = read_score_file(tmp_path / "endless.musicxml")
     score = pt.load_musicxml(io.BytesIO(score_file.to_bytes()), quiet=True)
-    with pytest.raises(InputError, match="its repeats and endings contradict each other"):
-        unfold_score(score, "maximal")
+    assert unfolded_stretches(score, "maximal") == ((0, 3), (1, 2), (3, 4))
+
+
+def test_stretches_of_measures_are_played_in_their_order(voltas) -> None:
+    played = unfold_score(voltas, ((1, 2), (0, 1))).notes
+    assert [note.id for note in played] == ["n2-1", "n3-1", "n1-1"]
+
+
+def test_a_measure_beyond_the_last_one_is_refused(voltas) -> None:
+    with pytest.raises(InputError, match="measure 9 is to be played; part P1 has 4 measures"):
+        unfold_score(voltas, ((0, 9),))
