@@ -69,8 +69,12 @@ class PlayedScore:
         """How repeats were written out: a name, or measures as played, such as ``1-8 1-8 9-16``."""
         if isinstance(self.unfold, str):
             return self.unfold
-        number_of = dict(zip(self.measures["measure"].tolist(), self.measures["number"].tolist(), strict=True))
-        numbers = [number_of.get(index, str(index + 1)) for index in range(max(end for _, end in self.unfold))]
+        number_of = dict(
+            zip(self.measures["measure"].tolist(), self.measures["number"].tolist(), strict=True)
+        )
+        numbers = [
+            number_of.get(index, str(index + 1)) for index in range(max(end for _, end in self.unfold))
+        ]
         return write_playing_order(self.unfold, numbers)
 
 

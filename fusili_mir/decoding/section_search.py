@@ -1,9 +1,9 @@
 """The order in which sections are played: all ways of taking repeats in one search.
 
 The course is the score as written; sections are ranges of its measures, one for each time that they may be
-played, and edges say which may follow which. A path runs through a section as `viterbi` has it, and from the end of one to
-the beginning of the next at the price of the edge. At a high price it may also go on at any other measure, as
-recordings with cuts do.
+played, and edges say which may follow which. A path runs through a section as `viterbi` has it, and from the end
+of one to the beginning of the next at the price of the edge. At a high price it may also go on at any other
+measure, as recordings with cuts do.
 
 The search is rough: frames and stops are taken in groups, but no group reaches over the border of a measure.
 """
@@ -107,9 +107,7 @@ def search_sections(
     sweep = _Sweep(lattice, emission)
     visited = sweep.trace()
     n_open = max(1, round(_HEARD_SEC * len(emission) / max(len(similarity.frames) * frame_sec, 1e-9)))
-    probability = _probability(
-        lattice, sweep, emission, visited, options.law.sound_weight, n_open
-    )
+    probability = _probability(lattice, sweep, emission, visited, options.law.sound_weight, n_open)
     return FoundOrder(_stretches(lattice, graph, visited), probability)
 
 
@@ -284,11 +282,13 @@ def _group_starts(graph: SectionGraph, n_stops: int, by_stop: int) -> Int64:
     borders = np.unique(np.append(0, graph.measures))
     borders = borders[borders < n_stops]
     ends = np.append(borders[1:], n_stops)
-    return np.concatenate([np.arange(here, there, by_stop) for here, there in zip(borders, ends, strict=True)])
+    return np.concatenate(
+        [np.arange(here, there, by_stop) for here, there in zip(borders, ends, strict=True)]
+    )
 
 
 def _groups(graph: SectionGraph, starts: Int64) -> tuple[Int64, Int64]:
-    """Return the first group of each section, and the group after its last one; one of rests has its neighbour's."""
+    """Return the first group of each section, and the one after its last; rests have that of a neighbour."""
     first = np.searchsorted(starts, graph.measures[graph.first]).clip(max=len(starts) - 1)
     return first, np.maximum(np.searchsorted(starts, graph.measures[graph.end]), first + 1)
 

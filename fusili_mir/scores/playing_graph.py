@@ -257,7 +257,9 @@ class _Graph:
     def _play_passage(self, passage: _Passage, exits: list[_Exit]) -> list[_Exit]:
         repeated = _REPEATED_AFTER_JUMP if self._after_jump else _REPEATED
         ending_of = {number: ending for ending in passage.endings for number in ending.numbers}
-        for number in range(2, passage.times):  # a pass that no bracket names has the ending of the one before
+        for number in range(
+            2, passage.times
+        ):  # a pass that no bracket names has the ending of the one before
             if number not in ending_of and number - 1 in ending_of:
                 ending_of[number] = ending_of[number - 1]
         leaving: list[_Exit] = []

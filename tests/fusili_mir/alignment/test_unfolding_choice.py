@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import random
 from pathlib import Path
 
 import pytest
@@ -14,8 +13,6 @@ from fusili_mir.errors import InputError
 from fusili_mir.model.encoder import Encoder
 from fusili_mir.pages.pages import Pages, render_pages
 from fusili_mir.scores.unfolding import Unfold
-
-WANDERING = random.Random(4).choices(("C4", "D4", "E4", "F4", "G4", "A4", "B4", "C5", "D5", "E5"), k=60)
 
 
 @pytest.fixture(scope="module")
@@ -71,15 +68,3 @@ def test_one_repeat_may_be_played_and_another_left_out(tmp_path: Path, encoder: 
         chosen = choose(pages, encoder, way)
         assert chosen.played.measures["measure"].tolist() == [m for a, b in way for m in range(a, b)]
         assert chosen.probability > 0.9
-
-
-def test_a_passage_that_no_sign_repeats_may_be_repeated(tmp_path: Path, encoder: Encoder) -> None:
-    pages = engraved(tmp_path, tune(WANDERING))
-    chosen = choose(pages, encoder, ((0, 20), (10, 30)))
-    assert chosen.played.unfold == ((0, 20), (10, 30))
-    assert chosen.played.repeats == "1-20 11-30"
-
-
-def test_measures_may_be_cut(tmp_path: Path, encoder: Encoder) -> None:
-    pages = engraved(tmp_path, tune(WANDERING))
-    assert choose(pages, encoder, ((0, 6), (22, 30))).played.unfold == ((0, 6), (22, 30))
