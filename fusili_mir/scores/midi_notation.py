@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from fractions import Fraction
 from itertools import pairwise
 from typing import Any
 
@@ -24,6 +25,8 @@ _BEAT = 24  # divisions of a quarter
 _GRIDS = ((6, 0.0), (3, 0.004), (8, 0.002), (4, 0.006))  # step in divisions, and what it costs in quarters
 _TRIPLETS = (8, 4)
 _MIDDLE_C = 60
+_FINEST_BEAT = 96  # parts of a quarter: 128ths, triplets of 64ths, quintuplets of 32nds
+_EXACT = 1e-6
 _MOST_IN_TUPLET = 15  # partitura finds a ratio for any duration, such as 120:91
 _ROUNDING = 0.51  # divisions
 _WIDE = (55, 65)  # a part with notes on both sides needs two staves
@@ -46,10 +49,14 @@ _TRIPLET_VALUES: dict[int, dict[str, Any]] = {
 
 
 def is_notated(part: ps.Part) -> bool:
-    """Return whether the durations of a part can be written as they are: as notes, with dots or in tuplets."""
+    """Return whether the notes of a part can be written as they are: with dots or in tuplets, and on a beat."""
     if next(part.iter_all(ps.Measure), None) is None:
         return False
-    for note in part.iter_all(ps.Note):
+    notes = list(part.iter_all(ps.Note))
+    onsets = quarters_of(part)([note.start.t for note in notes]).tolist() if notes else []
+    if any(abs(onset - Fraction(onset).limit_denominator(_FINEST_BEAT)) > _EXACT for onset in onsets):
+        return False
+    for note in notes:
         value = note.symbolic_duration or {}
         ratio = (value.get("actual_notes") or 1, value.get("normal_notes") or 1)
         simple = value.get("type") is not None and (ratio == (1, 1) or ratio[1] < ratio[0] <= _MOST_IN_TUPLET)

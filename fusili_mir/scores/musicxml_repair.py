@@ -1,8 +1,8 @@
 """A copy of a MusicXML tree that Verovio engraves as it is meant.
 
-Programs leave out what they take for granted: the number of staves, clefs, voices, where tuplets begin and end.
-partitura does not need them, but Verovio then draws two staves on one, one voice after the other, or triplets as
-plain notes. Percussion and tablature are left out.
+Programs leave out what they take for granted: the number of staves, clefs, voices, accidentals, and where tuplets
+begin and end. partitura does not need them, but Verovio then draws two staves on one, one voice after the other,
+a sharp as a natural, or triplets as plain notes. Percussion and tablature are left out.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ from collections.abc import Iterator
 import numpy as np
 from lxml import etree
 
+from fusili_mir.scores.accidentals import add_accidentals
+from fusili_mir.scores.pitch_names import STEP_SEMITONES
 from fusili_mir.scores.printed_parts import left_out_parts, tablature_staves
 from fusili_mir.scores.tuplet_marks import mark_tuplets
 
@@ -30,12 +32,11 @@ _ATTRIBUTES = (
     "instruments",
     "clef",
 )
-_SEMITONES = {"C": 0, "D": 2, "E": 4, "F": 5, "G": 7, "A": 9, "B": 11}
 _MIDDLE_C = 60
 
 
 def repaired_musicxml(root: etree._Element) -> etree._Element:
-    """Return a copy of a part-wise score with staves, clefs and voices, without percussion and tablature."""
+    """Return a copy of a part-wise score with all of that, without percussion and tablature."""
     root = copy.deepcopy(root)
     left_out = left_out_parts(root)
     for part in root.findall("part"):
@@ -47,6 +48,7 @@ def repaired_musicxml(root: etree._Element) -> etree._Element:
         if first is not None:
             _state_staves(part, first)
             _state_clefs(part, first)
+        add_accidentals(part)
         divisions = 1
         for measure in part.iterchildren("measure"):
             _separate_voices(measure)
@@ -164,7 +166,7 @@ def _pitches_before_clef(part: etree._Element, staff: int) -> Iterator[int]:
             return
         pitch = element.find("pitch") if element.tag == "note" else None
         if pitch is not None and _staff(element) == staff:
-            semitone = _SEMITONES.get((pitch.findtext("step") or "").strip(), 0)
+            semitone = STEP_SEMITONES.get((pitch.findtext("step") or "").strip(), 0)
             yield 12 * (_integer(pitch.findtext("octave"), 4) + 1) + semitone
 
 

@@ -10,10 +10,11 @@ from hypothesis import strategies as st
 from lxml import etree
 
 from fusili_mir.errors import InputError
-from fusili_training.notation.accidentals import renew_accidentals
+from fusili_mir.scores.accidentals import renew_accidentals
+from fusili_mir.scores.pitch_names import Key
+from fusili_mir.scores.written_notes import read_written_notes
 from fusili_training.notation.mutations import mutate
-from fusili_training.notation.spelling import Key, spell
-from fusili_training.notation.written_notes import read_written_notes
+from fusili_training.notation.spelling import spell
 
 ALTERS = {"flat-flat": -2, "flat": -1, "natural": 0, "sharp": 1, "double-sharp": 2}
 

@@ -2,7 +2,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fusili_training.notation.spelling import Key, Spelling, spell
+from fusili_mir.scores.pitch_names import Key
+from fusili_training.notation.spelling import Spelling, spell
 
 SHARPS, FLATS = "FCGDAEB", "BEADGCF"
 MAJOR = [0, 2, 4, 5, 7, 9, 11]

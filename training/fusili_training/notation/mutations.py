@@ -23,9 +23,9 @@ from lxml import etree
 
 from fusili_mir.arrays import Float64
 from fusili_mir.errors import InputError
-from fusili_training.notation.accidentals import renew_accidentals
+from fusili_mir.scores.accidentals import renew_accidentals
+from fusili_mir.scores.written_notes import WrittenNote, read_written_notes, tie_chains
 from fusili_training.notation.spelling import Spelling, spell
-from fusili_training.notation.written_notes import WrittenNote, read_written_notes, tie_chains
 from fusili_training.pitches import HIGHEST_PITCH, LOWEST_PITCH
 
 __all__ = ["Mutation", "mutate"]

@@ -8,35 +8,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from fusili_training.pitches import STEP_SEMITONES
+from fusili_mir.scores.pitch_names import STEP_SEMITONES, Key
 
-__all__ = ["Key", "Spelling", "spell"]
+__all__ = ["Spelling", "spell"]
 
 _LINE_OF_FIFTHS = {"F": -1, "C": 0, "G": 1, "D": 2, "A": 3, "E": 4, "B": 5}
-_ORDER_OF_SHARPS = "FCGDAEB"
 _FARTHEST = 9  # on the line of fifths; more distant spellings are hardly readable
-
-
-@dataclass(frozen=True)
-class Key:
-    """A key signature: its number of fifths, and the altered steps."""
-
-    fifths: int = 0
-    alters: tuple[tuple[str, float], ...] = ()
-
-    @classmethod
-    def of_fifths(cls, fifths: int) -> Key:
-        """Return the standard signature with some number of sharps (positive) or flats (negative)."""
-        steps = _ORDER_OF_SHARPS if fifths > 0 else _ORDER_OF_SHARPS[::-1]
-        sign = 1.0 if fifths > 0 else -1.0
-        counts = dict.fromkeys(_ORDER_OF_SHARPS, 0.0)
-        for place in range(abs(fifths)):
-            counts[steps[place % 7]] += sign
-        return cls(fifths, tuple((step, alter) for step, alter in counts.items() if alter))
-
-    def alter(self, step: str) -> float:
-        """Return the semitones by which the signature alters a step."""
-        return dict(self.alters).get(step, 0.0)
 
 
 @dataclass(frozen=True)

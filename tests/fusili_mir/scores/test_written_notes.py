@@ -2,8 +2,8 @@ import pytest
 from lxml import etree
 
 from fusili_mir.errors import InputError
-from fusili_training.notation.spelling import Key
-from fusili_training.notation.written_notes import read_written_notes, tie_chains
+from fusili_mir.scores.pitch_names import Key
+from fusili_mir.scores.written_notes import read_written_notes, tie_chains
 
 
 def note(name: str, step: str, quarters: int, *more: str, chord: bool = False) -> str:

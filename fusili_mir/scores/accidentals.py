@@ -7,13 +7,16 @@ tied over a bar line does not repeat its accidental, nor does the accidental app
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from contextlib import suppress
+from itertools import groupby
 
 from lxml import etree
 
-from fusili_training.notation.spelling import Key
-from fusili_training.notation.written_notes import WrittenNote
+from fusili_mir.errors import InputError
+from fusili_mir.scores.pitch_names import Key
+from fusili_mir.scores.written_notes import WrittenNote, read_written_notes
 
-__all__ = ["renew_accidentals"]
+__all__ = ["add_accidentals", "renew_accidentals"]
 
 _NAMES = {-2: "flat-flat", -1: "flat", 0: "natural", 1: "sharp", 2: "double-sharp"}
 _AFTER_ACCIDENTAL = (
@@ -28,6 +31,18 @@ _AFTER_ACCIDENTAL = (
     "play",
     "listen",
 )
+
+
+def add_accidentals(part: etree._Element) -> None:
+    """Write the accidentals of a ``<part>`` that has none at all, in place.
+
+    Some programs, and partitura, write which pitch a note has, and leave its accidental to whoever draws it.
+    """
+    if next(part.iter("accidental"), None) is not None:
+        return
+    with suppress(InputError):  # of damaged notes, which whoever reads the score reports
+        for _, measure in groupby(read_written_notes(part), key=lambda written: written.measure):
+            renew_accidentals(list(measure), ())
 
 
 def renew_accidentals(measure: Sequence[WrittenNote], changed: Collection[str]) -> None:

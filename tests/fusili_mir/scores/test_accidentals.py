@@ -1,7 +1,7 @@
 from lxml import etree
 
-from fusili_training.notation.accidentals import renew_accidentals
-from fusili_training.notation.written_notes import read_written_notes
+from fusili_mir.scores.accidentals import add_accidentals, renew_accidentals
+from fusili_mir.scores.written_notes import read_written_notes
 
 
 def note(name: str, step: str, alter: int = 0, mark: str = "", octave: int = 4, more: str = "") -> str:
@@ -70,3 +70,19 @@ def test_the_accidental_stands_where_musicxml_wants_it() -> None:
     part = etree.fromstring(f"<part><measure>{note('a', 'F', 1)}</measure></part>")
     renew_accidentals(read_written_notes(part), set())
     assert [child.tag for child in part[0][0]] == ["pitch", "duration", "accidental", "stem"]
+
+
+def test_a_part_without_any_accidentals_gets_those_that_its_pitches_need() -> None:
+    bars = "".join(f"<measure>{note(name, 'F', 1)}</measure>" for name in "ab")
+    part = etree.fromstring(f"<part>{bars}</part>")
+    add_accidentals(part)
+    assert [element.text for element in part.iter("accidental")] == ["sharp", "sharp"]
+
+
+def test_a_part_with_accidentals_of_its_own_is_left_as_it_is() -> None:
+    part = etree.fromstring(
+        f"<part><measure>{note('a', 'F', 1, 'sharp')}{note('b', 'G', 1)}</measure></part>"
+    )
+    before = etree.tostring(part)
+    add_accidentals(part)
+    assert etree.tostring(part) == before

@@ -10,8 +10,7 @@ from fractions import Fraction
 from lxml import etree
 
 from fusili_mir.errors import InputError
-from fusili_training.notation.spelling import Key
-from fusili_training.pitches import STEP_SEMITONES
+from fusili_mir.scores.pitch_names import STEP_SEMITONES, Key
 
 __all__ = ["WrittenNote", "read_written_notes", "tie_chains"]
 
