@@ -26,7 +26,10 @@ PAGES = sorted((ROOT / "docs").glob("*.md"))
 AT_THE_ROOT = sorted(ROOT.glob("*.md"))
 RUN = [
     "README.md",
-    *(f"docs/{name}.md" for name in ("quick-start", "pages", "align", "point", "outputs", "bundle")),
+    *(
+        f"docs/{name}.md"
+        for name in ("quick-start", "scores", "pages", "align", "point", "outputs", "bundle")
+    ),
 ]
 LINK = re.compile(r"\]\((?!https?:|#)([^)#]+)(?:#[^)]*)?\)")
 

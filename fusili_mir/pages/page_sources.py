@@ -21,7 +21,8 @@ import pypdfium2
 from PIL import Image, ImageOps
 
 from fusili_mir.arrays import GreyImage
-from fusili_mir.errors import InputError
+from fusili_mir.errors import InputError, MissingExtraError
+from fusili_mir.pages.heif import HEIF_SUFFIXES, is_heif, prepare_heif
 from fusili_mir.pages.page_ranges import parse_page_range, split_page_range
 from fusili_mir.pages.pixels import dark_on_light, grey_pixels, image_of_array
 from fusili_mir.pages.raster import MAX_PAGE_PX, Rasteriser, rasterise
@@ -47,6 +48,7 @@ ImageLike: TypeAlias = str | os.PathLike[str] | Image.Image | npt.NDArray[Any]
 _IMAGE_SUFFIXES = {
     *(".png", ".jpg", ".jpeg", ".jpe", ".jfif", ".jp2", ".tif", ".tiff", ".bmp", ".gif", ".webp", ".avif"),
     *(".pbm", ".pgm", ".ppm", ".pnm"),
+    *HEIF_SUFFIXES,
 }
 _POINTS_PER_INCH = 72
 _NEW_SUBFILE_TYPE, _REDUCED_OR_MASK = 254, 0b101  # a tag of TIFF, and its bits for thumbnails and masks
@@ -323,8 +325,12 @@ def _pillow_silenced() -> Iterator[None]:
 def _open_image(filename: Path) -> Image.Image:
     """Open an image without decoding it."""
     try:
+        if is_heif(filename):
+            prepare_heif(filename)
         with _pillow_silenced():
             return Image.open(filename)
+    except MissingExtraError:
+        raise
     except Image.DecompressionBombError as error:
         raise InputError(
             f"{filename}: an image of far more than {MAX_PAGE_PX // 10**6} million pixels; "

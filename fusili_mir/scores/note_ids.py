@@ -12,7 +12,8 @@ The rule
 Join with ``part.note_array()``, or with ``score.note_array(unique_id_per_part=False)``: by default, partitura
 puts ``P00_``, ``P01_``, ... before the ids in the note array of a score with several parts. The ids are those of
 ``partitura.load_score(file)``, not those of ``load_score(file, force_note_ids=True)``, which drops the ids of the
-file and counts all notes anew (``n0``, ``n1``, ...).
+file and counts all notes anew (``n0``, ``n1``, ...). An MEI file without ids cannot be joined: partitura lets
+Verovio make up ids, others each time. `save_score_with_ids` writes a score whose ids stay.
 
 Verovio needs ids that are unique and valid in XML, so it engraves a copy of the score with ids of its own. These
 are internal: no result contains them.
