@@ -7,6 +7,7 @@ from .alignment.aligning import (
     align_recording,
     align_score,
 )
+from .alignment.anchors import Anchor
 from .alignment.performance import anchors_from_alignment, performance_from_alignment
 from .alignment.position_maps import PositionMaps, get_position_maps
 from .alignment.results import Alignment
@@ -34,6 +35,7 @@ __version__: str
 __all__ = [
     "Alignment",
     "AlignmentWarning",
+    "Anchor",
     "AudioFile",
     "AudioSamples",
     "Bundle",

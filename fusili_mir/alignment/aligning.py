@@ -23,7 +23,16 @@ from typing import Any
 import numpy as np
 import partitura as pt
 
+from fusili_mir.alignment.anchored_stops import (
+    anchored_beats,
+    anchored_note,
+    check_anchors,
+    pins_of_notes,
+    pins_of_places,
+)
+from fusili_mir.alignment.anchors import Anchor, AnchorsLike, anchors_at_speed, as_anchors
 from fusili_mir.alignment.frame_places import FRAME_DTYPE, frames_of_notes
+from fusili_mir.alignment.note_places import NotePlaces
 from fusili_mir.alignment.note_times import note_times
 from fusili_mir.alignment.passed_measures import with_passed_measures
 from fusili_mir.alignment.performance import NoteAlignment
@@ -49,6 +58,7 @@ from fusili_mir.audio.recording import RecordingLike, open_recording
 from fusili_mir.dataclass_tables import read_table
 from fusili_mir.decoding.course import reading_course
 from fusili_mir.decoding.similarity import CourseSimilarity
+from fusili_mir.decoding.stop_pins import StopPin
 from fusili_mir.decoding.timing_law import TimingLaw
 from fusili_mir.decoding.warping_path import DecodingOptions, RoughSearch, decode_path, played_columns
 from fusili_mir.errors import FusiliWarning, InputError
@@ -85,6 +95,7 @@ def align_encoded(
     unfold: str = "auto",
     jumps: bool = False,
     options: DecodingOptions | None = None,
+    anchors: AnchorsLike = None,
 ) -> Alignment:
     """Align embeddings.
 
@@ -101,6 +112,9 @@ def align_encoded(
     jumps : bool
         Whether the music may continue elsewhere, as in repeats; for images, whose repeat signs are not read.
     options : DecodingOptions, optional
+    anchors : file, mapping or sequence, optional
+        Seconds that are known for measures, notes or places: ``{17: 42.5}``, a table, or what `as_anchors` reads.
+        What lies between two anchors does not depend on anything else.
 
     Returns
     -------
@@ -112,12 +126,13 @@ def align_encoded(
         If the recording does not seem to be of this score.
     """
     _check_repeats(pages, unfold, jumps)
-    options = options or DecodingOptions()
+    options, anchored = options or DecodingOptions(), as_anchors(anchors)
+    check_anchors(anchored, audio.grid)
     if pages.score is not None:
-        alignment = _align_notes(pages, score, audio, scale, unfold, options)
+        alignment = _align_notes(pages, score, audio, scale, unfold, options, anchored)
     else:
-        alignment = _align_columns(pages, score, audio, scale, jumps, options)
-    alignment = on_original_pages(with_passed_measures(alignment))
+        alignment = _align_columns(pages, score, audio, scale, jumps, options, anchored)
+    alignment = replace(on_original_pages(with_passed_measures(alignment)), anchors=anchored)
     if not alignment.is_reliable:
         warnings.warn(
             f"the score hardly explains the recording (reliability {alignment.reliability:.2f}, expected at "
@@ -140,6 +155,7 @@ def align_recording(
     end_sec: float | None = None,
     transpose: str | float = "auto",
     tuning: str | float | None = None,
+    anchors: AnchorsLike = None,
 ) -> Alignment:
     """Align a recording with pages.
 
@@ -165,6 +181,8 @@ def align_recording(
     tuning : "auto" or float, optional
         Frequency of A in the recording, apart from any transposition, in Hz. By default it is looked for if
         `transpose` is "auto", and is 440 Hz otherwise.
+    anchors : file, mapping or sequence, optional
+        Seconds that are known beforehand; see `align_encoded`.
 
     Returns
     -------
@@ -176,6 +194,7 @@ def align_recording(
     else:
         recording = opened = open_recording(recording, start_sec, end_sec)
     check_pitch(transpose, tuning)
+    anchored = as_anchors(anchors)
     pages = open_pages(pages, progress=progress)
     _check_repeats(pages, unfold, jumps)
     with _heard(recording, encoder, progress) as heard:  # before the score: it may turn out to be silent
@@ -189,11 +208,15 @@ def align_recording(
     with stage("decoding", shown=progress):
         scale, options = encoder.bundle.manifest.scale, decoding_options(encoder.bundle)
         at_speed = audio_at_speed(audio, encoder.bundle.audio.frame_sec)
-        alignment = align_encoded(pages, score, at_speed, scale, unfold, jumps, options)
-        alignment = result_at_own_speed(alignment, audio.grid)
-    made_with = find_provenance(
-        pages, opened, encoder.bundle, unfold=unfold, jumps=jumps, transpose=transpose, tuning=tuning
-    )
+        check_anchors(anchored, audio.grid)
+        factor = at_speed.grid.frame_sec / audio.grid.frame_sec
+        at_its_speed = anchors_at_speed(anchored, audio.grid.audio_start_sec, factor)
+        alignment = align_encoded(pages, score, at_speed, scale, unfold, jumps, options, at_its_speed)
+        alignment = replace(result_at_own_speed(alignment, audio.grid), anchors=anchored)
+    given: dict[str, Any] = {"unfold": unfold, "jumps": jumps, "transpose": transpose, "tuning": tuning}
+    if anchored:
+        given["anchors"] = [anchor.to_json() for anchor in anchored]
+    made_with = find_provenance(pages, opened, encoder.bundle, **given)
     return replace(alignment, made_with=made_with, pitch=pitch, recording=opened)
 
 
@@ -207,6 +230,7 @@ def align_score(
     end_sec: float | None = None,
     transpose: str | float = "auto",
     tuning: str | float | None = None,
+    anchors: AnchorsLike = None,
 ) -> tuple[pt.performance.Performance, NoteAlignment, pt.score.Score]:
     """Align a recording with a symbolic score, in partitura's terms.
 
@@ -224,7 +248,7 @@ def align_score(
         How the score is engraved for the model.
     start_sec, end_sec : float, optional
         Stretch of the recording to align; times in the result are those of the whole recording.
-    transpose, tuning
+    transpose, tuning, anchors
         See `align_recording`.
 
     Returns
@@ -246,7 +270,9 @@ def align_score(
             "score"
         )
     pages = open_pages(score, engraving)
-    alignment = align_recording(pages, recording, encoder, unfold, transpose=transpose, tuning=tuning)
+    alignment = align_recording(
+        pages, recording, encoder, unfold, transpose=transpose, tuning=tuning, anchors=anchors
+    )
     assert alignment.played is not None  # noqa: S101
     return alignment.performance, alignment.note_alignment, alignment.played.score
 
@@ -260,6 +286,7 @@ def align_pages(
     end_sec: float | None = None,
     transpose: str | float = "auto",
     tuning: str | float | None = None,
+    anchors: AnchorsLike = None,
 ) -> Table:
     """Align a recording with page images.
 
@@ -275,7 +302,7 @@ def align_pages(
         Whether the music may continue elsewhere, as in repeats.
     start_sec, end_sec : float, optional
         Stretch of the recording to align; times in the result are those of the whole recording.
-    transpose, tuning
+    transpose, tuning, anchors
         See `align_recording`.
 
     Returns
@@ -293,6 +320,7 @@ def align_pages(
         end_sec=end_sec,
         transpose=transpose,
         tuning=tuning,
+        anchors=anchors,
     ).frames
 
 
@@ -344,13 +372,18 @@ def _align_columns(
     scale: float,
     jumps: bool,
     options: DecodingOptions,
+    anchors: tuple[Anchor, ...],
 ) -> Alignment:
     columns = np.arange(len(score.axis))
     if jumps:
         heard = audio.frames[audio.sound.sounding]
         similarity = CourseSimilarity(score.embeddings, score.mask, heard, reading_course(columns))
         columns = played_columns(RoughSearch(similarity, audio.grid.frame_sec, scale, options))
-    found = decode_places(score, audio, scale, columns, options)
+
+    def pins(places: NotePlaces) -> list[StopPin]:
+        return pins_of_places(anchors, pages, places, columns, score.axis)
+
+    found = decode_places(score, audio, scale, columns, options, pins)
     notes, measures = np.empty(0, ALIGNED_NOTE_DTYPE), np.empty(0, ALIGNED_MEASURE_DTYPE)
     return Alignment(
         pages,
@@ -373,13 +406,20 @@ def _align_notes(
     scale: float,
     unfold: str,
     options: DecodingOptions,
+    anchors: tuple[Anchor, ...],
 ) -> Alignment:
     chosen = choose_unfolding(pages, score, audio, scale, unfold, options)
     evidence = evidence_of(audio, pitches_of_notes(chosen.played, chosen.on_course), options.law)
-    found = decode_path(chosen.similarity, audio.grid, scale, options, audio.sound, evidence)
+    pins = pins_of_notes(anchors, pages, chosen.played, chosen.on_course)
+    found = decode_path(chosen.similarity, audio.grid, scale, options, audio.sound, evidence, pins)
+    known = anchored_beats(anchors, chosen.played) if anchors else None
     times = note_times(
-        chosen.played, chosen.on_course, found.times, audio.grid, audio.attacks, options.law.bias_sec
+        chosen.played, chosen.on_course, found.times, audio.grid, audio.attacks, options.law.bias_sec, known
     )
+    for anchor in anchors:
+        if anchor.measure is None:
+            note = anchored_note(anchor, pages, chosen.played.notes)
+            times = times.with_onset(note, anchor.second)
     frames = frames_of_notes(found.path, chosen.played, times.tempo, score.axis, audio.grid)
     notes = aligned_notes(chosen.played, times)
     measures = aligned_measures(chosen.played, notes, times, audio.grid)

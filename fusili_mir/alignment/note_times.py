@@ -46,6 +46,15 @@ class NoteTimes:
     confidence: Float64
     tempo: TempoMap
 
+    def with_onset(self, note: int, second: float) -> NoteTimes:
+        """Return the times with that of a note which is known."""
+        onset_sec, offset_sec, confidence = (
+            values.copy() for values in (self.onset_sec, self.offset_sec, self.confidence)
+        )
+        onset_sec[note], confidence[note] = second, 1.0
+        offset_sec[note] = np.fmax(offset_sec[note], second + _MIN_DURATION_SEC)
+        return NoteTimes(onset_sec, offset_sec, confidence, self.tempo)
+
 
 def note_times(
     played: PlayedScore,
@@ -54,6 +63,7 @@ def note_times(
     grid: FrameGrid,
     attacks: AttackMap | None = None,
     bias_sec: float = 0.0,
+    known: tuple[Float64, Float64] | None = None,
 ) -> NoteTimes:
     """Find when each note begins and ends.
 
@@ -69,6 +79,8 @@ def note_times(
         Attacks in the recording: each note of a chord begins with that of its own pitch.
     bias_sec : float
         How late attacks are seen.
+    known : (beats, seconds), optional
+        Beats whose seconds are known, although nothing may begin there.
 
     Returns
     -------
@@ -77,6 +89,8 @@ def note_times(
     """
     notes = played.notes
     tempo = _tempo_map(played, on_course, stops)
+    if known is not None:
+        tempo = tempo.through(*known)
     stop = np.maximum(on_course.stop_of_note, 0)
     own_stop = (on_course.stop_of_note >= 0) & on_course.begins_stop
     onset_sec = np.where(own_stop, stops.onset_sec[stop], tempo.to_seconds(notes["onset_beat"]))

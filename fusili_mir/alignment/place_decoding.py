@@ -6,16 +6,18 @@ of the music in each frame.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from fusili_mir.alignment.frame_places import frames_of_places
-from fusili_mir.alignment.note_places import find_places
+from fusili_mir.alignment.note_places import NotePlaces, find_places
 from fusili_mir.alignment.position_maps import PlaceMoments
 from fusili_mir.alignment.stop_pitches import evidence_of, pitches_of_places
 from fusili_mir.arrays import Int64, Table
 from fusili_mir.decoding.course import reading_course
 from fusili_mir.decoding.rough_search import DecodingOptions
 from fusili_mir.decoding.similarity import CourseSimilarity
+from fusili_mir.decoding.stop_pins import StopPin
 from fusili_mir.decoding.warping_path import WarpingPath, decode_path
 from fusili_mir.model.encoded import EncodedAudio, EncodedScore
 from fusili_mir.short_repr import short_repr
@@ -52,6 +54,7 @@ def decode_places(
     scale: float,
     columns: Int64,
     options: DecodingOptions | None = None,
+    pins: Callable[[NotePlaces], Sequence[StopPin]] | None = None,
 ) -> DecodedPlaces:
     """Find when each place on page images sounds.
 
@@ -64,6 +67,8 @@ def decode_places(
     columns : np.ndarray of int [shape=(P,)]
         The columns of the score in the order in which they are played.
     options : DecodingOptions, optional
+    pins : callable, optional
+        Returns the places whose seconds are known, once the places are found.
 
     Returns
     -------
@@ -80,6 +85,7 @@ def decode_places(
     options = options or DecodingOptions()
     pitches = None if score.pitches is None else pitches_of_places(score.pitches, places.course)
     evidence = evidence_of(audio, pitches, options.law)
-    found = decode_path(by_place, audio.grid, scale, options, audio.sound, evidence)
+    pinned = () if pins is None else pins(places)
+    found = decode_path(by_place, audio.grid, scale, options, audio.sound, evidence, pinned)
     frames = frames_of_places(found.path, places, found.times, by_column.course, score.axis, audio.grid)
     return DecodedPlaces(found.path, by_place, frames, places.moments(found.times, columns, score.axis))

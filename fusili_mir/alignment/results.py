@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import partitura as pt
 
+from fusili_mir.alignment.anchors import Anchor
 from fusili_mir.alignment.note_times import NoteTimes
 from fusili_mir.alignment.performance import NoteAlignment, note_alignment, performance_from_notes
 from fusili_mir.alignment.played import PLAYED_MEASURE_DTYPE, PLAYED_NOTE_DTYPE, PlayedScore
@@ -82,6 +83,8 @@ class Alignment:
         At which pitch the recording sounds, compared with the score; known to `align_recording`.
     recording : Recording, optional
         The recording itself, to listen to; known to `align_recording`.
+    anchors : tuple of Anchor
+        Seconds that were given beforehand.
     """
 
     pages: Pages
@@ -97,6 +100,7 @@ class Alignment:
     made_with: Provenance | None = None
     pitch: RecordingPitch | None = None
     recording: Recording | None = None
+    anchors: tuple[Anchor, ...] = ()
 
     def __repr__(self) -> str:
         pages, grid = self.pages, self.grid

@@ -14,6 +14,7 @@ from fusili_mir.short_repr import short_repr
 __all__ = ["TempoMap"]
 
 _DEFAULT_SEC_PER_BEAT = 0.5
+_SAME_BEAT = 1e-6
 
 
 @short_repr
@@ -54,6 +55,15 @@ class TempoMap:
         if len(self.beats) < 2 or self.seconds[-1] <= self.seconds[0]:
             return _DEFAULT_SEC_PER_BEAT
         return float((self.seconds[-1] - self.seconds[0]) / (self.beats[-1] - self.beats[0]))
+
+    def through(self, beats: Float64, seconds: Float64) -> TempoMap:
+        """Return a map that also has some given pairs."""
+        inside = (beats > self.beats[0]) & (beats < self.beats[-1])
+        other = np.all(np.abs(beats[:, None] - self.beats) > _SAME_BEAT, axis=1)
+        all_beats = np.append(self.beats, beats[inside & other])
+        order = np.argsort(all_beats)
+        all_seconds = np.append(self.seconds, seconds[inside & other])[order]
+        return TempoMap(all_beats[order], np.maximum.accumulate(all_seconds))
 
     def to_seconds(self, beat: npt.ArrayLike) -> Float64:
         """Return when beats are played."""

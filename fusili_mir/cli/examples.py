@@ -8,6 +8,7 @@ EXAMPLES = {
     "align": (
         "fusili-mir align piece.musicxml recording.wav -o out",
         "fusili-mir align scan.pdf --pages 3-7 concert.mp4 --start 1:15 --end 4:40 -o out",
+        "fusili-mir align piece.musicxml recording.wav -o out --anchor 17=42.5 --anchor 33=1:20",
         "fusili-mir align page1.png page2.png recording.mp3 -o out --format frames",
         "curl -s https://example.org/song.ogg | fusili-mir align song.mei - -o out",
     ),

@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from fusili_mir.cli.anchor_values import ANCHOR
 from fusili_mir.cli.pitch_values import SEMITONES, TUNING_HZ
 from fusili_mir.cli.times import TIME
 
 if TYPE_CHECKING:
+    from fusili_mir.alignment.anchors import Anchor
     from fusili_mir.alignment.results import Alignment
 
 __all__ = ["AlignmentOptions", "alignment_arguments", "alignment_options"]
@@ -38,6 +40,8 @@ class AlignmentOptions:
     cache: Path | None
     transpose: str | float
     tuning: str | float | None
+    anchor: tuple[Anchor, ...]
+    anchors: Path | None
 
     def check(self, score: Sequence[Path]) -> bool:
         """Check a score in no time, and return whether it is symbolic."""
@@ -52,6 +56,7 @@ class AlignmentOptions:
         recording is read, then the score is engraved or its systems are found.
         """
         from fusili_mir.alignment.aligning import align_recording
+        from fusili_mir.alignment.anchors import as_anchors
         from fusili_mir.audio.heard_recording import HeardRecording
         from fusili_mir.audio.recording import open_recording
         from fusili_mir.model.bundle import default_bundle, load_bundle
@@ -59,6 +64,7 @@ class AlignmentOptions:
         from fusili_mir.pages.pages import open_pages
 
         self.check(score)
+        anchors = (*self.anchor, *as_anchors(self.anchors))
         encoder = Encoder(load_bundle(self.model) if self.model else default_bundle(), self.device)
         encoder.check()
         session = encoder.audio_session
@@ -76,6 +82,7 @@ class AlignmentOptions:
                 progress=True,
                 transpose=self.transpose,
                 tuning=self.tuning,
+                anchors=anchors,
             )
 
 
@@ -94,6 +101,20 @@ def alignment_options(command: F) -> F:
             type=click.Path(path_type=Path),
             metavar="FILE",
             help="Keep the encoded score in FILE, for the next recording of it.",
+        ),
+        click.option(
+            "--anchors",
+            type=click.Path(path_type=Path),
+            metavar="FILE",
+            help="A table of anchors (CSV), as the viewer writes it.",
+        ),
+        click.option(
+            "--anchor",
+            type=ANCHOR,
+            multiple=True,
+            metavar="MEASURE=SECOND",
+            help="A measure whose second is known, such as 17=42.5, or 17:2=61 for the second time that it is "
+            "played; may be repeated.",
         ),
         click.option("--end", "end_sec", type=TIME, help="Align the recording up to this time only."),
         click.option(

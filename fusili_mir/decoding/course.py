@@ -7,7 +7,7 @@ repeated measure occurs as often as it is played, and stretches in which nothing
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -57,6 +57,16 @@ class Course:
 
     def __len__(self) -> int:
         return len(self.first) - 1
+
+    def part(self, stops: slice) -> Course:
+        """Return some successive stops as a course of their own."""
+        first = self.first[stops.start : stops.stop + 1]
+        return replace(
+            self,
+            columns=self.columns[first[0] : first[-1]],
+            first=first - first[0],
+            start=self.start[stops.start : stops.stop + 1],
+        )
 
 
 def reading_course(columns: Int64) -> Course:

@@ -23,6 +23,7 @@ import numpy as np
 from fusili_mir.arrays import Float32, Float64, Int64
 from fusili_mir.decoding.onset_evidence import OnsetEvidence
 from fusili_mir.decoding.stop_likelihoods import StopLikelihoods
+from fusili_mir.decoding.stop_pins import Stretch
 from fusili_mir.decoding.timing_law import TimingLaw
 from fusili_mir.decoding.viterbi import Block
 
@@ -100,6 +101,7 @@ def time_stops(
     start_sec: float,
     frame_sec: float,
     law: TimingLaw | None = None,
+    stretch: Stretch | None = None,
 ) -> TimedStops:
     """Time the stops of a path.
 
@@ -115,6 +117,8 @@ def time_stops(
     start_sec, frame_sec : float
         Moment of the first frame, and time from one frame to the next.
     law : TimingLaw, optional
+    stretch : Stretch, optional
+        Stretch to which all stops belong. If the stop after it is pinned, it is the last one of the path.
 
     Returns
     -------
@@ -127,21 +131,25 @@ def time_stops(
     arrival_sec = np.interp(course.start[stops], course.start[visited], start_sec + frame[first] * frame_sec)
     lasting = course.start[stops + 1] - course.start[stops]
     probability = np.zeros(len(stops))
+    pins = _Pins.of(stretch, len(stops), evidence)
+    if pins.are_too_close:
+        return TimedStops(stops, pins.evenly(course.start[stops]), probability)
     for each in _ROUNDS:
         tempo = local_tempo(lasting, arrival_sec, each.n_smoothed)
         expected_sec = [
             law.expected_sec(float(duration), float(sec_per_unit))
             for duration, sec_per_unit in zip(lasting, tempo, strict=True)
         ]
-        lattice = _Lattice.around(arrival_sec, each.reach_sec, evidence)
+        lattice = pins.keep(_Lattice.around(arrival_sec, each.reach_sec, evidence))
         terms = _Terms(
             stops, expected_sec, lasting, lattice, likelihoods, evidence, start_sec, frame_sec, law, each
         )
         is_last = each is _ROUNDS[-1]
         cells, probability = _best_cells(terms, arrival_sec, with_probability=is_last)
         arrival_sec = evidence.start_sec + (cells + 0.5) * evidence.cell_sec
-    refined_sec = evidence.refined(stops, arrival_sec)
-    return TimedStops(stops, _strictly_increasing(refined_sec, arrival_sec), probability)
+    refined_sec = pins.keep_seconds(evidence.refined(stops, arrival_sec))
+    seconds = pins.keep_seconds(_strictly_increasing(refined_sec, pins.keep_seconds(arrival_sec)))
+    return TimedStops(stops, seconds, pins.keep_probability(probability))
 
 
 def local_tempo(lasting: Float64, arrival_sec: Float64, n_smoothed: int) -> Float64:
@@ -182,6 +190,70 @@ class _Lattice:
         first = np.maximum.accumulate(np.clip(middle - reach, 0, max(n_cells - 1, 0)))
         end = np.maximum.accumulate(np.minimum(middle + reach + 1, n_cells))
         return cls(first, np.maximum(end, first + 1))
+
+
+@dataclass(frozen=True)
+class _Pins:
+    """What is known beforehand about when some successive stops begin; see `Stretch`."""
+
+    stretch: Stretch
+    n_stops: int
+    evidence: OnsetEvidence
+
+    @classmethod
+    def of(cls, stretch: Stretch | None, n_stops: int, evidence: OnsetEvidence) -> _Pins:
+        return cls(stretch or Stretch(0, n_stops), n_stops, evidence)
+
+    @property
+    def are_too_close(self) -> bool:
+        """Whether the stops would have less than a cell each."""
+        cells = (self.stretch.to_sec - self.stretch.from_sec) / self.evidence.cell_sec
+        return cells < self.n_stops + 1
+
+    def evenly(self, position: Float64) -> Float64:
+        """Spread stops over the stretch, as far apart as they are in the score."""
+        last = position[-1] if position[-1] > position[0] else position[0] + 1.0
+        share = (position - position[0]) / (last - position[0])
+        number = np.arange(self.n_stops) / max(self.n_stops - 1, 1)
+        share = np.maximum.accumulate(0.9 * share + 0.1 * number)  # no two together
+        length = self.stretch.to_sec - self.stretch.from_sec
+        inside = 1.0 if self.stretch.next_is_pinned else self.n_stops / (self.n_stops + 1)
+        return np.asarray(self.stretch.from_sec + share * length * inside)
+
+    def _cell(self, second: float) -> int:
+        """Return the cell of a second: for minus infinity the first, for infinity the last."""
+        cells = (second - self.evidence.start_sec) / self.evidence.cell_sec
+        return int(np.clip(cells, 0, max(self.evidence.n_cells - 1, 0)))
+
+    def keep(self, lattice: _Lattice) -> _Lattice:
+        """Leave to each stop the cells in which it may begin, given those that are known."""
+        stretch = self.stretch
+        low, high = self._cell(stretch.from_sec), self._cell(stretch.to_sec)
+        first, end = lattice.first.clip(low, high), lattice.end.clip(low + 1, high + 1)
+        if stretch.is_pinned:
+            first[0], end[0] = low, low + 1
+        if stretch.next_is_pinned:
+            first[-1], end[-1] = high, high + 1
+        return _Lattice(first, np.maximum(end, first + 1))
+
+    def keep_seconds(self, seconds: Float64) -> Float64:
+        """Return times within the stretch, at least a millisecond apart from its ends and from each other."""
+        stretch, number = self.stretch, np.arange(self.n_stops)
+        earliest = stretch.from_sec + (number + (not stretch.is_pinned)) * _LEAST_GAP_SEC
+        latest = stretch.to_sec - (self.n_stops - number - stretch.next_is_pinned) * _LEAST_GAP_SEC
+        kept = np.clip(seconds, earliest, latest)
+        if stretch.is_pinned:
+            kept[0] = stretch.from_sec
+        if stretch.next_is_pinned:
+            kept[-1] = stretch.to_sec
+        return kept
+
+    def keep_probability(self, probability: Float64) -> Float64:
+        """Be certain of what is known."""
+        kept = probability.copy()
+        kept[: int(self.stretch.is_pinned)] = 1.0
+        kept[self.n_stops - int(self.stretch.next_is_pinned) :] = 1.0
+        return kept
 
 
 @dataclass(frozen=True)

@@ -6,11 +6,12 @@ how scores are played times the stops.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from fusili_mir.arrays import Bool, Float32, Int64
+from fusili_mir.arrays import Bool, Float32, Float64, Int64
 from fusili_mir.audio.sound_envelope import FrameSound
 from fusili_mir.decoding.course import Course
 from fusili_mir.decoding.onset_evidence import NoOnsets, OnsetEvidence
@@ -18,7 +19,9 @@ from fusili_mir.decoding.rough_search import DecodingOptions, RoughSearch, path_
 from fusili_mir.decoding.semi_markov import TimedStops, time_stops
 from fusili_mir.decoding.similarity import CourseSimilarity
 from fusili_mir.decoding.stop_likelihoods import StopLikelihoods
+from fusili_mir.decoding.stop_pins import StopPin, Stretch, stretches_between
 from fusili_mir.decoding.stop_times import StopTimes
+from fusili_mir.decoding.timing_law import TimingLaw
 from fusili_mir.decoding.viterbi import Block, DecodedPath, best_path
 from fusili_mir.errors import InputError
 from fusili_mir.geometry import FrameGrid
@@ -91,6 +94,7 @@ def decode_path(
     options: DecodingOptions | None = None,
     sound: FrameSound | None = None,
     evidence: OnsetEvidence | None = None,
+    pins: Sequence[StopPin] = (),
 ) -> DecodedCourse:
     """Find the path of a recording along a course, and when each stop begins.
 
@@ -106,6 +110,8 @@ def decode_path(
         Silences that are known about the frames.
     evidence : OnsetEvidence, optional
         What the sound says about the beginnings of stops.
+    pins : sequence of StopPin
+        Stops whose seconds are known. What lies between two of them does not depend on anything else.
 
     Returns
     -------
@@ -115,10 +121,11 @@ def decode_path(
     Raises
     ------
     InputError
-        If nothing in the recording sounds like the course.
+        If nothing in the recording sounds like the course, or pins contradict each other.
     """
     options = options or DecodingOptions()
     n_frames, n_stops = len(similarity.frames), len(similarity.course)
+    stretches = stretches_between(pins, n_stops)
     sound = sound or FrameSound.unknown(n_frames)
     sounding = sound.sounding
     heard = replace(similarity, frames=similarity.frames[sounding])
@@ -126,20 +133,16 @@ def decode_path(
     likelihoods = StopLikelihoods.of(
         similarity, scale, options.hub_weight_of(similarity.course), sound.is_silent
     )
-    path = best_path(
-        likelihoods.among(sounding),
-        _band(rough.path(), rough.factors, len(sounding), n_stops, options.band_stops),
-        n_stops,
-        path_costs(options, rough.stop_weights, len(sounding), grid.frame_sec),
-    )
-    path = _with_silences(path, sounding, n_frames)
+    frame_of_sounding = grid.start_sec + (sounding + 0.5) * grid.frame_sec
+    searched = [
+        _search(rough, likelihoods.among(sounding), frame_of_sounding, each, options) for each in stretches
+    ]
+    path = _with_silences(_joined(searched), sounding, n_frames)
     music = np.flatnonzero(~path.is_filler)
     if not len(music):
         raise InputError("nothing in the recording sounds like the score; is it a recording of this piece?")
     evidence = evidence or NoOnsets(grid.end_sec - grid.start_sec, start_sec=grid.start_sec)
-    timed = time_stops(
-        path.stop[music], music, likelihoods, evidence, grid.start_sec, grid.frame_sec, options.law
-    )
+    timed = _timed([_time(path, music, each, likelihoods, evidence, grid, options.law) for each in stretches])
     trusted = min(1.0, rough.reliability / TRUSTED_RELIABILITY)
     times = _stop_times(timed, similarity.course, music, grid, trusted)
     stop, is_filler = _frames(timed, path, grid, likelihoods)
@@ -152,6 +155,95 @@ def decode_path(
             reliability=rough.reliability,
         ),
         times,
+    )
+
+
+def _search(
+    rough: RoughSearch,
+    likelihoods: StopLikelihoods,
+    seconds: Float64,
+    stretch: Stretch,
+    options: DecodingOptions,
+) -> DecodedPath:
+    """Find the path through the frames of a stretch; all of them at `seconds`, and all stops, if it is whole."""
+    n_stops = len(rough.similarity.course)
+    first, end = np.searchsorted(seconds, (stretch.from_sec, stretch.to_sec)).tolist()
+    # Where nothing begins at a pin, what began before it goes on.
+    first_stop = stretch.first if stretch.is_pinned else max(stretch.first - 1, 0)
+    if first == end:
+        return DecodedPath(np.empty(0, np.int64), np.empty(0, np.bool_), np.empty(0, np.float32))
+    if (first, end, first_stop, stretch.end) != (0, len(seconds), 0, n_stops):
+        whole = rough.similarity
+        course = whole.course.part(slice(first_stop, stretch.end))
+        rough = replace(rough, similarity=replace(whole, frames=whole.frames[first:end], course=course))
+
+    def of_block(block: Block) -> Float32:
+        frames, stops = block.frames, block.stops
+        return likelihoods(
+            Block(
+                slice(frames.start + first, frames.stop + first),
+                slice(stops.start + first_stop, stops.stop + first_stop),
+            )
+        )
+
+    n_frames, n_stops = end - first, stretch.end - first_stop
+    path = best_path(
+        of_block,
+        _band(rough.path(), rough.factors, n_frames, n_stops, options.band_stops),
+        n_stops,
+        path_costs(options, rough.stop_weights, n_frames, rough.frame_sec),
+    )
+    return replace(path, stop=path.stop + first_stop)
+
+
+def _joined(paths: list[DecodedPath]) -> DecodedPath:
+    return DecodedPath(
+        np.concatenate([path.stop for path in paths]),
+        np.concatenate([path.is_filler for path in paths]),
+        np.concatenate([path.gap for path in paths]),
+    )
+
+
+def _time(
+    path: DecodedPath,
+    music: Int64,
+    stretch: Stretch,
+    likelihoods: StopLikelihoods,
+    evidence: OnsetEvidence,
+    grid: FrameGrid,
+    law: TimingLaw,
+) -> TimedStops:
+    """Time the stops of a stretch along a path."""
+    seconds = grid.start_sec + (music + 0.5) * grid.frame_sec
+    inside = (seconds >= stretch.from_sec) & (seconds < stretch.to_sec)
+    inside &= (path.stop[music] >= stretch.first) & (path.stop[music] < stretch.end)
+    frame, stop = music[inside], path.stop[music][inside]
+    if stretch.is_pinned:
+        frame, stop = _with_pin(frame, stop, stretch.first, stretch.from_sec, grid, at_end=False)
+    if stretch.next_is_pinned:
+        frame, stop = _with_pin(frame, stop, stretch.end, stretch.to_sec, grid, at_end=True)
+    if not len(stop):
+        return TimedStops(np.empty(0, np.int64), np.empty(0), np.empty(0))
+    timed = time_stops(stop, frame, likelihoods, evidence, grid.start_sec, grid.frame_sec, law, stretch)
+    own = timed.stops < stretch.end
+    return TimedStops(timed.stops[own], timed.seconds[own], timed.probability[own])
+
+
+def _with_pin(
+    frame: Int64, stop: Int64, pinned: int, second: float, grid: FrameGrid, at_end: bool
+) -> tuple[Int64, Int64]:
+    """Let a path begin, or end, at a stop that is pinned to a second."""
+    at = int((second - grid.start_sec) / grid.frame_sec)
+    if at_end:
+        return np.append(frame, at), np.append(stop, pinned)
+    return np.append(at, frame), np.append(pinned, stop)
+
+
+def _timed(stretches: list[TimedStops]) -> TimedStops:
+    return TimedStops(
+        np.concatenate([each.stops for each in stretches]),
+        np.concatenate([each.seconds for each in stretches]),
+        np.concatenate([each.probability for each in stretches]),
     )
 
 

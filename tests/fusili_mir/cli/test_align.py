@@ -81,6 +81,36 @@ def test_images_are_aligned_with_a_cache(run: Run, tmp_path: Path) -> None:
     assert frames[0] == frames[1]
 
 
+def test_anchors_are_kept(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "anchors.csv").write_text("measure,second\n9,8.9\n")
+    asked = ("--anchor", "5=0:04.6", "--anchors", tmp_path / "anchors.csv", "--format", "measures")
+    assert run("align", "tune.musicxml", "tune.wav", "-o", tmp_path / "out", *asked)[0] == 0
+    with (tmp_path / "out" / "measures.csv").open(newline="") as lines:
+        start_sec = {row["measure"]: float(row["start_sec"]) for row in csv.DictReader(lines)}
+    assert (start_sec["5"], start_sec["9"]) == (4.6, 8.9)
+
+
+@pytest.mark.parametrize(
+    ("asked", "code", "message"),
+    [
+        (
+            ["5=4", "7=3"],
+            1,
+            "measure 5 is anchored at 4 s, measure 7 at 3 s, but it comes later; expected anchors",
+        ),
+        (["five"], 2, "Invalid value for '--anchor': anchor 'five'; expected MEASURE=SECOND such as 17=42.5"),
+    ],
+)
+def test_impossible_anchors_are_one_clear_line_and_write_nothing(
+    run: Run, tmp_path: Path, asked: list[str], code: int, message: str
+) -> None:
+    anchors = [word for each in asked for word in ("--anchor", each)]
+    ended, _, err = run("align", "tune.musicxml", "tune.wav", "-o", tmp_path / "out", *anchors)
+    assert ended == code
+    assert message in " ".join(err.split())
+    assert not (tmp_path / "out").exists()
+
+
 def test_a_recording_of_another_piece_is_marked_and_warned_of_in_one_line(run: Run, tmp_path: Path) -> None:
     code, out, err = run("align", "tune.musicxml", "other.flac", "-o", tmp_path / "out")
     assert code == 0
