@@ -23,6 +23,7 @@ import soxr
 from fusili_mir.alignment.pitch_classes import PitchClasses, agreement
 from fusili_mir.alignment.pitch_options import check_pitch
 from fusili_mir.alignment.recording_pitch import RecordingPitch
+from fusili_mir.alignment.written_pitch import semitones_above_pages
 from fusili_mir.arrays import Float32, Float64, Int64
 from fusili_mir.audio.heard_recording import HeardRecording
 from fusili_mir.audio.pitch_curve import PitchCurve
@@ -38,6 +39,8 @@ from fusili_mir.pages.pages import Pages
 __all__ = ["find_pitch"]
 
 _KEYS = range(-7, 8)  # semitones above the first guess
+_OCTAVES = (-12, 12)  # looked at in longer recordings: men who sing from a treble clef, guitars, small flutes
+_LOW_KEYS = (-8, -9, -10, -11, -13, -14)  # looked at if no other key is plain
 _EXCERPT_SEC = 20.0
 _LEAST_SEC = 10.0  # of an excerpt: shorter ones prove nothing
 _MOST_EXCERPTS = 3  # to choose by, and as many to confirm
@@ -82,7 +85,7 @@ def find_pitch(
     RecordingPitch
     """
     semitones, a4_hz = check_pitch(transpose, tuning)
-    written = _written_cents(pages)
+    written = 100.0 * semitones_above_pages(pages)
     if semitones is not None and a4_hz is not None:
         cents = 100 * semitones + 1200 * math.log2(a4_hz / A4_HZ)
         if cents == 0 and not written:
@@ -98,15 +101,6 @@ def find_pitch(
         given = PitchCurve.constant(0.0) if a4_hz is None else tuned
         return RecordingPitch(given, "unknown", written)
     return RecordingPitch(_rounded(tuned.raised(100.0 * key)), "found", written)
-
-
-def _written_cents(pages: Pages) -> float:
-    """Return how far most notes of the score sound above their place on the pages."""
-    if not pages.transpositions:
-        return 0.0
-    heads = np.unique(pages.notes["notated_id"]).tolist()
-    semitones, count = np.unique([pages.transpositions.get(head, 0) for head in heads], return_counts=True)
-    return 100.0 * float(semitones[count.argmax()])
 
 
 def _tuning_curve(peaks: SpectralPeaks) -> PitchCurve:
@@ -176,13 +170,22 @@ class _KeySearch:
             best = self._best(near, choosing)
             if self._reliability(best, choosing) >= _PLAIN:
                 return self._among_neighbours(best, choosing)
-        best = self._best(list(_KEYS), choosing)
+        best = self._best(self._candidates(first), choosing)
         confirmed = self._reliability(best, confirming)
         if confirmed < _CONFIRMED or self._reliability(best, choosing + confirming) < _RIGHT[n]:
             return None
         if best and confirmed < self._reliability(0, confirming[:1]) + _AHEAD:
             best = 0
         return self._among_neighbours(best, choosing)
+
+    def _candidates(self, first: list[int]) -> list[int]:
+        """Return the keys to choose from; few seconds, read twice as fast, would favour low ones by chance."""
+        keys = list(_KEYS)
+        if self.recording.duration_sec >= 2 * _EXCERPT_SEC:
+            keys += _OCTAVES
+            if max(self._reliability(key, first) for key in keys) < _PLAIN:
+                keys += _LOW_KEYS
+        return keys
 
     @property
     def _first_guess_is_plain(self) -> bool:

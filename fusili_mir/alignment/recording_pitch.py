@@ -76,15 +76,16 @@ class RecordingPitch:
         semitones, cents = divmod(round(abs(self.cents)), 100)
         if cents >= _NEARLY_A_SEMITONE:
             semitones, cents = semitones + 1, cents - 100
-        amounts = [_count(semitones, "semitone")] if semitones else []
-        amounts += [_count(abs(cents), "cent")] if abs(cents) > 0 else []
+        amounts = _amounts(semitones)
+        amounts += [_count(abs(cents), "cent")] if cents else []
         if abs(self.cents) < _AS_WRITTEN_CENTS:
             where = "sounds at the pitch of the score"
         else:
-            joined = " less ".join(amounts) if cents < 0 else " and ".join(amounts)
+            *most, last = amounts
+            joined = (" less " if cents < 0 else " and ").join([", ".join(most), last] if most else [last])
             where = f"sounds {joined} {'above' if self.cents > 0 else 'below'} the score"
         if self.written_cents:
-            written = _count(round(abs(self.written_cents) / 100), "semitone")
+            written = " and ".join(_amounts(round(abs(self.written_cents) / 100)))
             side = "above" if self.written_cents > 0 else "below"
             where += f", which sounds {written} {side} what is written"
         drift = abs(self.drift_cents)
@@ -106,6 +107,12 @@ class RecordingPitch:
                 "cents": self.curve.cents.round(2).tolist(),
             },
         }
+
+
+def _amounts(semitones: int) -> list[str]:
+    """Return octaves and semitones, those that are not 0."""
+    counts = zip(divmod(semitones, 12), ("octave", "semitone"), strict=True)
+    return [_count(number, noun) for number, noun in counts if number]
 
 
 def _count(number: int, noun: str) -> str:

@@ -12,9 +12,11 @@ from example_performances import perform, record, tune
 from PIL import Image
 
 from fusili_mir.alignment.aligning import align_recording
+from fusili_mir.alignment.pitch_shift import find_pitch
 from fusili_mir.alignment.played import play_pages
 from fusili_mir.alignment.results import Alignment
 from fusili_mir.arrays import Float32, Float64
+from fusili_mir.audio.heard_recording import HeardRecording
 from fusili_mir.audio.pitch_curve import PitchCurve, Retuning
 from fusili_mir.audio.recording import AudioSamples
 from fusili_mir.model.encoder import Encoder
@@ -98,6 +100,33 @@ def test_what_is_not_shifted_is_left_as_it_is(piece: Piece, encoder: Encoder) ->
     assert (found.pitch.source, off.pitch.source) == ("found", "off")
     assert abs(found.pitch.cents) < 5.0
     np.testing.assert_array_equal(found.notes["onset_sec"], off.notes["onset_sec"])
+
+
+def test_a_recording_at_the_pitch_of_its_score_costs_one_excerpt(
+    piece: Piece, encoder: Encoder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    encoded_sec: list[float] = []
+    encode_samples = encoder.encode_samples
+
+    def counted(samples: Float32) -> Float32:
+        encoded_sec.append(len(samples) / RATE_HZ)
+        return encode_samples(samples)
+
+    monkeypatch.setattr(encoder, "encode_samples", counted)
+    score = encoder.encode_pages(piece.pages)
+    with HeardRecording(AudioSamples(piece.samples, RATE_HZ), RATE_HZ) as heard:
+        assert find_pitch(piece.pages, score, heard, encoder).source == "found"
+        assert len(encoded_sec) == 1
+        assert encoded_sec[0] <= 20.1
+        assert find_pitch(piece.pages, score, heard, encoder, transpose=0).source == "off"
+    assert len(encoded_sec) == 1
+
+
+def test_an_octave_is_found_as_well(piece: Piece, encoder: Encoder) -> None:
+    score = encoder.encode_pages(piece.pages)
+    with HeardRecording(piece.shifted(-1200.0), RATE_HZ) as heard:
+        pitch = find_pitch(piece.pages, score, heard, encoder)
+    assert (pitch.source, pitch.cents) == ("found", pytest.approx(-1200.0, abs=5.0))
 
 
 def test_it_is_found_from_images_alone(piece: Piece, encoder: Encoder, folder: Path) -> None:

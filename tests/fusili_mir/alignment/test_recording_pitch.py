@@ -22,6 +22,8 @@ def found(cents: float, written_cents: float = 0.0) -> RecordingPitch:
         (-20.0, "sounds 20 cents below the score (A = 434.9 Hz)"),
         (68.0, "sounds 68 cents above the score (A = 457.6 Hz)"),
         (-98.0, "sounds 1 semitone less 2 cents below the score (A = 415.8 Hz)"),
+        (-1200.0, "sounds 1 octave below the score (A = 220.0 Hz)"),
+        (-1388.0, "sounds 1 octave, 2 semitones less 12 cents below the score (A = 197.4 Hz)"),
         (180.0, "sounds 2 semitones less 20 cents above the score (A = 488.2 Hz)"),
     ],
 )
