@@ -11,30 +11,17 @@ listed and skipped. The samples of the piano must be in a folder of FUSILI_SOUND
 from __future__ import annotations
 
 import argparse
-import io
-import os
-import re
-import resource
-import shutil
-import subprocess
 import sys
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import resvg_py
-from PIL import Image
 
-from fusili_benchmarks.held_out_lilypond import (
-    LilypondPage,
-    read_lilypond_score,
-    read_svg_page,
-)
+from fusili_benchmarks.held_out_lilypond import read_lilypond_score, read_svg_page
 from fusili_benchmarks.held_out_tree import save_msmd_piece
-from fusili_mir.arrays import GreyImage
+from fusili_benchmarks.lilypond_run import draw_page, run_lilypond
 from fusili_mir.errors import FusiliError, InputError
-from fusili_mir.pages.raster import TEXT_FAMILIES
 from fusili_training.random_streams import random_stream
 from fusili_training.rendering.corpus import CorpusPiece, list_corpus, select_pieces
 from fusili_training.rendering.render_recipe import RenderRecipe, load_render_recipe
@@ -44,10 +31,7 @@ from fusili_training.sound.soundbank import SoundBank
 from fusili_training.sound.synthesis import synthesise
 
 RECIPE = Path(__file__).parents[1] / "training" / "recipes" / "render" / "strips-held-out.toml"
-HEADS = Path(__file__).with_name("lilypond_heads.ly")
 LICENCE = "Public Domain"
-SPACE_PX = 10
-SIZE_MM = re.compile(r'width="[\d.]+mm" height="[\d.]+mm"')
 LEAD_SEC, RING_SEC = 0.5, 1.5
 
 
@@ -111,7 +95,7 @@ def make_piece(
     lasting_sec = np.maximum(performed["duration_sec"], performed["sounding_sec"])
     end_sec = float((performed["onset_sec"] + lasting_sec).max()) + RING_SEC
     sound = synthesise(performed, {0: piano}, end_sec)
-    drawn = [(page, draw(svg, page)) for svg, page in zip(svgs, pages, strict=True)]
+    drawn = [(page, draw_page(svg, page)) for svg, page in zip(svgs, pages, strict=True)]
     save_msmd_piece(arguments.out / piece.id, score, drawn, performed, sound, recipe.audio.sample_rate_hz)
     return Counts(
         pages=len(pages),
@@ -121,57 +105,6 @@ def make_piece(
         notes=len(performed),
         seconds=end_sec,
     )
-
-
-def run_lilypond(source: Path, folder: Path, binaries: Path, limit_sec: float) -> list[str]:
-    """Convert a source and its includes to the current syntax, and engrave it; return its pages."""
-    sources = folder / "source"
-    shutil.copytree(source.parent, sources)
-    for file in [*sources.rglob("*.ly"), *sources.rglob("*.ily")]:
-        run([binaries / "convert-ly", "--loglevel=ERROR", "--edit", file], sources, limit_sec)
-    options = ["--loglevel=ERROR", "-dbackend=svg", "-dno-point-and-click", f"-dinclude-settings={HEADS}"]
-    heads = {"HEADS_FILE": str(folder / "heads.tsv")}
-    run([binaries / "lilypond", *options, "-o", folder / "page", source.name], sources, limit_sec, heads)
-    pages = sorted(folder.glob("page*.svg"), key=page_number)
-    if not pages:
-        raise InputError("LilyPond wrote no page")
-    return [page.read_text(encoding="utf-8") for page in pages]
-
-
-def run(
-    command: list[str | Path], folder: Path, limit_sec: float, variables: dict[str, str] | None = None
-) -> None:
-    def limit() -> None:
-        resource.setrlimit(resource.RLIMIT_CPU, (round(limit_sec), round(limit_sec) + 1))
-
-    done = subprocess.run(
-        command,
-        cwd=folder,
-        env=os.environ | (variables or {}),
-        preexec_fn=limit,
-        capture_output=True,
-        text=True,
-        errors="replace",
-        check=False,
-    )
-    if done.returncode < 0:
-        raise InputError(f"{Path(command[0]).name} took more than {limit_sec:g} s")
-    if done.returncode:
-        complaint = next((line for line in done.stderr.splitlines() if "error" in line), "it gave no reason")
-        raise InputError(f"{Path(command[0]).name} failed ({complaint.strip()[:80]})")
-
-
-def page_number(page: Path) -> tuple[int, ...]:
-    return tuple(int(number) for number in re.findall(r"\d+", page.stem))
-
-
-def draw(svg: str, page: LilypondPage) -> GreyImage:
-    families = f'font-family="{", ".join(TEXT_FAMILIES)}"'
-    size = f'width="{round(page.width * SPACE_PX)}" height="{round(page.height * SPACE_PX)}"'
-    sized = SIZE_MM.sub(size, svg.replace('font-family="serif"', families), count=1)
-    png = resvg_py.svg_to_bytes(svg_string=sized, background="white")
-    with Image.open(io.BytesIO(bytes(png))) as image:
-        return np.asarray(image.convert("L"))
 
 
 if __name__ == "__main__":

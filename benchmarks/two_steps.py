@@ -16,10 +16,10 @@ import numpy as np
 import torch
 
 from fusili_training.data.batch import Batch
-from fusili_training.loop.denormals import flushed_denormals
 from fusili_training.loop.distributed import ProcessRanks, choose_device
 from fusili_training.loop.recipe_files import list_recipes, read_recipe
 from fusili_training.loop.trainer import Trainer
+from fusili_training.losses.denormals import flushed_denormals
 from fusili_training.truth import TRUTH_DTYPE
 
 OVERRIDES = ("data.batch_size=2", "weights.clip=random", "weights.clap=random", "model.initial_scale=1.0")

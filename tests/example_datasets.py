@@ -154,12 +154,14 @@ def write_scored_table(folder: Path, pitches: Sequence[str]) -> Path:
     return table
 
 
-def write_shards(folder: Path, pairs: Iterable[Pair], split: str = "test") -> None:
-    """Write pairs as a rendered corpus with one shard; keys are PIECE.LAYOUT.NUMBER."""
+def write_shards(folder: Path, pairs: Iterable[Pair], *splits_of_all: str) -> None:
+    """Write pairs as a rendered corpus, in each split ("test"); keys are PIECE.LAYOUT.NUMBER."""
     folder.mkdir()
-    shard = folder / shard_name(split, 0)
-    write_json(sidecar_of(shard), write_shard(shard, [_sample(pair) for pair in pairs]))
-    splits = {split: {"shards": [{"name": shard.name}]}}
+    samples, splits = [_sample(pair) for pair in pairs], {}
+    for split in splits_of_all or ("test",):
+        shard = folder / shard_name(split, 0)
+        write_json(sidecar_of(shard), write_shard(shard, samples))
+        splits[split] = {"shards": [{"name": shard.name}]}
     recipe = RenderRecipe().to_dict()
     write_json(folder / "manifest.json", {"format": 1, "recipe": recipe, "splits": splits})
 

@@ -190,9 +190,9 @@ def read_svg_page(svg: str, boxes: Mapping[int, Box]) -> LilypondPage:
     for group in root.iter(f"{_SVG}g"):
         name = group.get("id") or ""
         if name.startswith("head") and int(name[4:]) in boxes:
-            x, y = _origins(group)[0]
             box = boxes[int(name[4:])]
-            heads[int(name[4:])] = Box(x + box.x0, y + box.y0, x + box.x1, y + box.y1)
+            for x, y in _origins(group)[:1]:  # none for a head that is hidden
+                heads[int(name[4:])] = Box(x + box.x0, y + box.y0, x + box.x1, y + box.y1)
         elif name.startswith("staff"):
             lines = [
                 (x, y, _length(line))

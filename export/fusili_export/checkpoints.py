@@ -69,7 +69,7 @@ def load_trained(
         A checkpoint of ours, or one of the paper's released code.
     heads : "local" or "global", optional
         The heads that embed local features. By default the local heads, or the global heads if the recipe trained
-        no local heads. Released checkpoints have no recipe and default to the local heads.
+        no local heads. In released checkpoints, which have no recipe, the weights that are there tell.
     released_model : ModelOptions, optional
         Model of a released checkpoint; by default that of the paper.
     """
@@ -85,14 +85,17 @@ def load_trained(
             f" (it has no weights {lacking}*); expected best.pt or last.pt of a run"
         )
     model = FusiliModel(released_model or ModelOptions("clip-clap"))
-    load_released_checkpoint(model, path)
-    recipe = {"layout": "the paper's released code"}
+    parts = load_released_checkpoint(model, path)
+    recipe: dict[str, Any] = {"layout": "the paper's released code", "loss": {"alpha": parts.alpha}}
     if isinstance(content.get("epoch"), int):
         recipe["epoch"] = content["epoch"]
     quality = {}
     if isinstance(content.get("val_loss"), float):
         quality["validation_loss"] = content["val_loss"]
-    return TrainedModel(model.eval(), heads or "local", path.stem, recipe, "", quality, digest)
+    if heads == "local" and not parts.local_heads:
+        raise InputError(f"{path} was trained without local heads; use --heads auto or global")
+    own_heads: Heads = "local" if parts.local_heads else "global"
+    return TrainedModel(model.eval(), heads or own_heads, path.stem, recipe, "", quality, digest)
 
 
 def _load_ours(path: Path, heads: Heads | None, digest: str) -> TrainedModel:

@@ -8,7 +8,7 @@ long pass.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -56,6 +56,10 @@ class ClipLayout:
             return cls(spec.frame_samples, spec.clip_frames, spec.context_frames, pad_last=True)
         clip_frames = max(round(_ANY_LENGTH_SEC / spec.frame_sec), 8 * spec.context_frames, 1)
         return cls(spec.frame_samples, clip_frames, spec.context_frames, pad_last=False)
+
+    def apart(self) -> ClipLayout:
+        """Return the same clips without overlap: side by side, each with all its frames."""
+        return replace(self, context_frames=0)
 
 
 @dataclass(frozen=True)

@@ -162,6 +162,20 @@ class Encoder:
         """Encode a few seconds of mono sound at the bundle's sampling rate; returns frames [shape=(M, d)]."""
         return self._encode_blocks([samples])[0]
 
+    def encode_windows(self, samples: Float32) -> tuple[Float32, Float32]:
+        """Encode clips that lie side by side, as in training: no overlap, and no change of level.
+
+        Parameters
+        ----------
+        samples : np.ndarray [shape=(n,)]
+            Mono sound at the bundle's sampling rate; the last clip is padded with zeros.
+
+        Returns
+        -------
+        frames, clips : np.ndarray [shape=(M, d), (n_clips, d)]
+        """
+        return self._encode_blocks([samples], ClipLayout.of(self.bundle.audio).apart())
+
     def _encode_heard(self, heard: HeardRecording, progress: bool, pitch: PitchCurve | None) -> EncodedAudio:
         spec = self.bundle.audio
         if heard.sample_rate_hz != spec.sample_rate_hz:
@@ -184,10 +198,12 @@ class Encoder:
             envelope, attacks = retuned_envelope(envelope, retuning), retuned_attacks(attacks, retuning)
         return EncodedAudio(frames, grid, pooled, envelope, attacks)
 
-    def _encode_blocks(self, blocks: Iterable[Float32]) -> tuple[Float32, Float32]:
+    def _encode_blocks(
+        self, blocks: Iterable[Float32], layout: ClipLayout | None = None
+    ) -> tuple[Float32, Float32]:
         """Return the embeddings of frames [shape=(M, d)] and of clips [shape=(n_clips, d)]."""
         spec = self.bundle.audio
-        clips = cut_clips(blocks, ClipLayout.of(spec))
+        clips = cut_clips(blocks, layout or ClipLayout.of(spec))
         frames, pooled = [], []
         for batch in _clip_batches(clips, self.batch_size):
             waveforms = np.stack([clip.samples for clip in batch])

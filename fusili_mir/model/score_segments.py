@@ -124,22 +124,24 @@ def _strips(pages: Pages, system: np.void, spec: ImageSpec) -> Iterator[ScoreSeg
 
 
 def _squares(pages: Pages, system: np.void, spec: ImageSpec) -> Iterator[ScoreSegment]:
-    """Show a system, or parts of it, as printed, in the top left corner as in training."""
+    """Show a system, or parts of it, as printed, at half height as in training."""
     if spec.width_px is None:
         raise InputError("squares need width_px")
     margin_spaces = _SQUARE_MARGIN_SPACES if spec.margin_spaces is None else spec.margin_spaces
     margin_px = margin_spaces * float(system["space_px"])
     y0, y1 = float(system["y0"]) - margin_px, float(system["y1"]) + margin_px
     scale = min(_square_scale(system, spec), spec.height_px / (y1 - y0))
-    # Below the margin the square shows paper, not the next system.
+    # Beyond the margins the square shows paper, not the next system.
     height_px = min(spec.height_px, math.ceil((y1 - y0) * scale - 1e-6))
-    rows_shown = np.arange(spec.rows) * spec.patch_height_px < height_px
+    top_px = (spec.height_px - height_px) // 2
+    row_px = np.arange(spec.rows + 1) * spec.patch_height_px
+    rows_shown = (row_px[:-1] < top_px + height_px) & (row_px[1:] > top_px)
     column_px = spec.patch_width_px / scale  # on the page
     x0 = float(system["x0"])
     for window in _windows(system, column_px, spec):
         width_px = (window.stop - window.start) * spec.patch_width_px
         on_page = Box(x0 + window.start * column_px, y0, x0 + window.stop * column_px, y0 + height_px / scale)
-        piece = Piece(int(system["page"]), on_page, Box(0, 0, width_px, height_px))
+        piece = Piece(int(system["page"]), on_page, Box(0, top_px, width_px, top_px + height_px))
         yield ScoreSegment(
             Segment(width_px, spec.height_px, (piece,)),
             1,

@@ -7,6 +7,7 @@ Verovio measures a page in tenths of a millimetre and draws on it in hundredths.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias, get_args
 
@@ -16,10 +17,10 @@ from fusili_mir.arrays import Table
 from fusili_mir.errors import InputError
 from fusili_mir.pages.svg_layout import SvgLayout
 from fusili_mir.scores.score_file import ScoreFile
-from fusili_mir.scores.verovio_process import render_svgs
+from fusili_mir.scores.verovio_process import render_excerpts, render_svgs
 from fusili_mir.short_repr import short_repr
 
-__all__ = ["Engraving", "EngravingOptions", "MusicFont", "engrave"]
+__all__ = ["Engraving", "EngravingOptions", "MusicFont", "engrave", "engrave_excerpts"]
 
 MusicFont: TypeAlias = Literal["Leipzig", "Bravura", "Gootville", "Leland", "Petaluma"]
 Breaks: TypeAlias = Literal["auto", "smart", "line", "encoded", "none"]
@@ -170,19 +171,53 @@ def engrave(score_file: ScoreFile, options: EngravingOptions | None = None) -> E
         The pages and boxes, in page pixels.
     """
     options = options or EngravingOptions()
+    data = score_file.to_engrave().decode()
+    pages = render_svgs(score_file.filename, data, _input_from(score_file), options.to_verovio())
+    engraving = _locate(score_file, options, pages)
+    if not len(engraving.notes):
+        raise InputError(f"{score_file.filename}: Verovio drew none of its notes, so nothing can be located")
+    return engraving
+
+
+def engrave_excerpts(
+    score_file: ScoreFile, ranges: Sequence[tuple[int, int]], options: EngravingOptions | None = None
+) -> list[Engraving]:
+    """Engrave some ranges of measures, each as if it were a piece of its own: with clef, key and time.
+
+    Parameters
+    ----------
+    score_file : ScoreFile
+    ranges : sequence of (first, last)
+        Measures counted from 0, both included; they may overlap.
+    options : EngravingOptions, optional
+
+    Returns
+    -------
+    list of Engraving
+        One per range; measures have their numbers in the whole score. A range of rests has no notes.
+    """
+    options = options or EngravingOptions()
+    data = score_file.to_engrave().decode()
+    excerpts = render_excerpts(
+        score_file.filename, data, _input_from(score_file), options.to_verovio(), ranges
+    )
+    return [_locate(score_file, options, pages) for pages in excerpts]
+
+
+def _input_from(score_file: ScoreFile) -> str:
+    return "xml" if score_file.kind == "musicxml" else "mei"
+
+
+def _locate(score_file: ScoreFile, options: EngravingOptions, pages: Iterable[str]) -> Engraving:
+    """Find out what lies where on the pages that Verovio drew."""
     px_per_unit = options.px_per_mm / _DRAWING_UNITS_PER_MM
     layout = SvgLayout(score_file, px_per_unit, space_px=options.px_per_mm * options.staff_height_mm / 4)
     svgs = []
-    input_from = "xml" if score_file.kind == "musicxml" else "mei"
-    data = score_file.to_engrave().decode()
-    for svg in render_svgs(score_file.filename, data, input_from, options.to_verovio()):
+    for svg in pages:
         root = etree.fromstring(svg.encode(), etree.XMLParser(huge_tree=True))
         layout.add_page(root)
         svgs.append(_svg_in_pixels(root, options.px_per_mm))
-    notes = layout.notes()
-    if not len(notes):
-        raise InputError(f"{score_file.filename}: Verovio drew none of its notes, so nothing can be located")
-    return Engraving(tuple(svgs), notes, layout.measures(), layout.systems(), layout.staves())
+    return Engraving(tuple(svgs), layout.notes(), layout.measures(), layout.systems(), layout.staves())
 
 
 def _svg_in_pixels(root: etree._Element, px_per_mm: float) -> str:

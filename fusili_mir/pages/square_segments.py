@@ -1,6 +1,7 @@
 """Square segments: some measures in one image of fixed size, with the line breaks of the page.
 
-The lines of music are stacked and left-aligned, all at one scale: the largest at which everything fits.
+The lines of music are stacked and left-aligned, all at one scale: the largest at which everything fits. Together
+they lie in the middle of the square, with the same paper on either side.
 """
 
 from __future__ import annotations
@@ -52,14 +53,14 @@ def square_segment(
         side_px / max(line.box.x1 - line.box.x0 for line in lines),
         side_px / sum(line.box.y1 - line.box.y0 for line in lines),
     )
+    # Whole pixels in the segment, and exactly what they show on the page.
+    widths = [min(side_px, max(1, round((line.box.x1 - line.box.x0) * scale))) for line in lines]
+    heights = [max(1, int((line.box.y1 - line.box.y0) * scale)) for line in lines]
+    left, top = (side_px - max(widths)) // 2, (side_px - sum(heights)) // 2
     pieces = []
-    top = 0
-    for line in lines:
-        # Whole pixels in the segment, and exactly what they show on the page.
-        width = min(side_px, max(1, round((line.box.x1 - line.box.x0) * scale)))
-        height = max(1, int((line.box.y1 - line.box.y0) * scale))
+    for line, width, height in zip(lines, widths, heights, strict=True):
         on_page = Box(line.box.x0, line.box.y0, line.box.x0 + width / scale, line.box.y0 + height / scale)
-        pieces.append(Piece(line.page, on_page, Box(0, top, width, top + height)))
+        pieces.append(Piece(line.page, on_page, Box(left, top, left + width, top + height)))
         top += height
     return Segment(side_px, side_px, tuple(pieces))
 

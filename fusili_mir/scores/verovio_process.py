@@ -12,12 +12,13 @@ import os
 import subprocess
 import sys
 import threading
+from collections.abc import Sequence
 from pathlib import Path
 from typing import IO, Any, Literal, cast
 
 from fusili_mir.errors import InputError
 
-__all__ = ["TIME_LIMIT_SEC", "convert_to_mei", "render_svgs"]
+__all__ = ["TIME_LIMIT_SEC", "convert_to_mei", "render_excerpts", "render_svgs"]
 
 TIME_LIMIT_SEC = 300.0
 """Time limit for one score; a long string quartet takes half a minute."""
@@ -52,6 +53,35 @@ def render_svgs(
     return pages
 
 
+def render_excerpts(
+    filename: str,
+    data: str,
+    input_from: str,
+    options: dict[str, Any],
+    ranges: Sequence[tuple[int, int]],
+    time_limit_sec: float = TIME_LIMIT_SEC,
+) -> list[list[str]]:
+    """Let Verovio engrave ranges of measures, each by itself.
+
+    Parameters
+    ----------
+    filename, data, input_from, options, time_limit_sec
+        As in `render_svgs`; the time limit is for all ranges together.
+    ranges : sequence of (first, last)
+        Measures counted from 0, both included.
+
+    Returns
+    -------
+    list of list of str
+        The pages of each range, as SVG.
+    """
+    spans = [f"{first + 1}-{last + 1}" for first, last in ranges]
+    excerpts: list[list[str]] | None = _ask(filename, data, input_from, options, spans, time_limit_sec)
+    if excerpts is None or not all(excerpts):
+        raise InputError(f"{filename}: Verovio cannot engrave parts of it; is it a complete score?")
+    return excerpts
+
+
 def convert_to_mei(filename: str, data: str, input_from: str, time_limit_sec: float = TIME_LIMIT_SEC) -> str:
     """Let Verovio convert a score to MEI.
 
@@ -82,7 +112,7 @@ def _ask(
     data: str,
     input_from: str,
     options: dict[str, Any],
-    to: Literal["svg", "mei"],
+    to: Literal["svg", "mei"] | list[str],
     time_limit_sec: float,
 ) -> Any:
     request = {

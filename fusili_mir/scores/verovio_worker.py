@@ -1,8 +1,9 @@
 """The process in which Verovio runs: JSON requests on standard input, JSON answers on standard output.
 
 A request is one line, ``{"input_from": ..., "options": {...}, "data": ..., "to": ..., "time_limit_sec": ...}``.
-The answer is the list of pages as SVG if `to` is "svg", one string of MEI if it is "mei", and null if Verovio
-cannot load the data.
+The answer is the list of pages as SVG if `to` is "svg", one string of MEI if it is "mei", a list of pages for
+each range if it is a list of ranges of measures ("1-8", counted from 1), and null if Verovio cannot load the
+data.
 `fusili_mir.scores.verovio_process` starts it.
 """
 
@@ -29,14 +30,26 @@ def main() -> None:
         toolkit.setInputFrom(request["input_from"])
         toolkit.setOptions(request["options"])
         loaded = toolkit.loadData(request["data"])
-        answer: str | list[str] | None = None
+        answer: str | list[str] | list[list[str]] | None = None
         if loaded and request["to"] == "mei":
             answer = toolkit.getMEI()
+        elif loaded and request["to"] == "svg":
+            answer = _pages(toolkit)
         elif loaded:
-            answer = [toolkit.renderToSVG(page + 1) for page in range(toolkit.getPageCount())]
+            answer = [_excerpt(toolkit, span) for span in request["to"]]
         _set_alarm(0)
         answers.write(json.dumps(answer) + "\n")
         answers.flush()
+
+
+def _pages(toolkit: verovio.toolkit) -> list[str]:
+    return [toolkit.renderToSVG(page + 1) for page in range(toolkit.getPageCount())]
+
+
+def _excerpt(toolkit: verovio.toolkit, span: str) -> list[str]:
+    toolkit.select({"measureRange": span})
+    toolkit.redoLayout()
+    return _pages(toolkit)
 
 
 def _set_alarm(seconds: float) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 import torch
+from example_models import TINY_CLIP_CLAP
 
 from fusili_export.checkpoints import load_trained
 from fusili_export.wrappers import TowerGraph
@@ -16,15 +17,6 @@ from fusili_training.model.model import FusiliModel, ModelOptions
 from fusili_training.model.weights import RELEASED_KEYS
 
 TINY_SMALL = {"width": 16, "embedding_dim": 8, "stem_channels": (4, 4, 4), "audio_dilations": (1,)}
-TINY_CLIP_CLAP = {
-    "embedding_dim": 16,
-    "image_width": 32,
-    "image_layers": 1,
-    "image_heads": 2,
-    "audio_width": 8,
-    "audio_depths": (1, 1, 1, 1),
-    "audio_heads": (1, 1, 2, 2),
-}
 
 
 def write_ours(path: Path, alpha: float = 0.5, validation: dict[str, float] | None = None) -> FusiliModel:
@@ -111,12 +103,37 @@ def test_checkpoints_of_the_released_code_are_recognised(tmp_path: Path) -> None
     trained = load_trained(path, released_model=ModelOptions("clip-clap", TINY_CLIP_CLAP))
     torch.testing.assert_close(dict(trained.model.state_dict()), dict(written.state_dict()))
     assert (trained.name, trained.heads, trained.data_folder) == ("epoch_19", "local", "")
-    assert trained.recipe == {"layout": "the paper's released code", "epoch": 19}
+    assert trained.recipe == {"layout": "the paper's released code", "epoch": 19, "loss": {"alpha": 0.5}}
     assert trained.quality == {"validation_loss": 1.25}
     images = torch.rand(1, 1, 224, 224)
     with torch.no_grad():
         patches, _ = TowerGraph(trained.model, "image", "local")(images)
     assert patches.shape == (1, 49, 16)  # no class token
+
+
+@pytest.mark.parametrize(
+    ("lacking", "heads", "alpha"),
+    [
+        (("proj_img.", "proj_audio.", "logit_scale_local"), "global", 0.0),  # the baseline
+        (("logit_scale_global",), "local", 1.0),
+    ],
+)
+def test_released_checkpoints_have_only_the_weights_that_their_loss_trains(
+    tmp_path: Path, lacking: tuple[str, ...], heads: str, alpha: float
+) -> None:
+    path = tmp_path / "best_val.ckpt"
+    written = write_released(path)
+    content = torch.load(path, weights_only=True)
+    state = content["model_state_dict"]
+    content["model_state_dict"] = {k: v for k, v in state.items() if not k.startswith(lacking)}
+    assert len(content["model_state_dict"]) < len(state)
+    torch.save(content, path)
+    trained = load_trained(path, released_model=ModelOptions("clip-clap", TINY_CLIP_CLAP))
+    assert (trained.heads, trained.recipe["loss"]["alpha"]) == (heads, alpha)
+    torch.testing.assert_close(trained.model.image.state_dict(), written.image.state_dict())
+    if heads == "global":
+        with pytest.raises(InputError, match="trained without local heads"):
+            load_trained(path, "local", ModelOptions("clip-clap", TINY_CLIP_CLAP))
 
 
 def test_other_files_are_refused_with_what_they_lack(tmp_path: Path) -> None:

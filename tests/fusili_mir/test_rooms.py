@@ -37,8 +37,8 @@ ROOMS = {
         "backbones",
         "model",
         "losses",
-        "loop",
         "evaluation",
+        "loop",
     ),
 }
 """Rooms in the order of the data flow; "" is the top level, which all rooms share."""

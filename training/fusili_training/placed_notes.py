@@ -1,7 +1,8 @@
 """The truth about a segment on the grids of a model: the patch and the frames of each note head.
 
 The truth has one row per note head, see `fusili_training.truth`. A head lies in the patch that contains its
-centre, and sounds in every frame that overlaps its time.
+centre. In training it sounds in every frame that overlaps its time; `sounding_patches`, by which models are
+judged, follows the paper's rule.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fusili_mir.arrays import Bool, Int64
+from fusili_mir.arrays import Bool, Float64, Int64
 from fusili_mir.geometry import FrameGrid, PatchGrid
 from fusili_training.truth import TruthArray
 
@@ -31,6 +32,8 @@ class PlacedNotes:
         MIDI pitch.
     struck : np.ndarray of bool [shape=(notes,)]
         False for a head that only continues a tied note.
+    rows : np.ndarray [shape=(notes,)]
+        Row of each note in the truth.
     """
 
     patch: Int64
@@ -38,6 +41,7 @@ class PlacedNotes:
     end_frame: Int64
     pitch: Int64
     struck: Bool
+    rows: Int64
 
 
 def place_notes(truth: TruthArray, patches: PatchGrid, frames: FrameGrid) -> PlacedNotes:
@@ -49,25 +53,38 @@ def place_notes(truth: TruthArray, patches: PatchGrid, frames: FrameGrid) -> Pla
     inside = (patch >= 0) & (first >= 0)
     notes = truth[inside]
     return PlacedNotes(
-        patch[inside], first[inside], end[inside], notes["pitch"].astype(np.int64), notes["struck"]
+        patch[inside],
+        first[inside],
+        end[inside],
+        notes["pitch"].astype(np.int64),
+        notes["struck"],
+        np.flatnonzero(inside),
     )
 
 
 def sounding_patches(truth: TruthArray, patches: PatchGrid, frames: FrameGrid) -> Bool:
     """Return which patches are right for which frame, up to the last note [shape=(N, M'), M' <= M].
 
-    A silent frame takes the patches of the nearest frame that is not silent, and of the earlier one of two that
-    are equally near.
+    The paper's rule: a time t lies in frame floor(t / frame), and a note sounds from the frame of its onset up
+    to, but not including, that of its end. A frame in which nothing sounds takes the patch of the note that
+    begins or ends nearest to it; of equally near ones, the patch that comes first.
     """
     notes = place_notes(truth, patches, frames)
-    right = np.zeros((len(patches), int(notes.end_frame.max(initial=0))), dtype=np.bool_)
-    for patch, first, end in zip(notes.patch, notes.first_frame, notes.end_frame, strict=True):
-        right[patch, first:end] = True
-    if not right.size:
-        return right
-    sounding = np.flatnonzero(right.any(axis=0))
-    every = np.arange(right.shape[1])
-    after = np.searchsorted(sounding, every).clip(max=len(sounding) - 1)
-    before = (after - 1).clip(min=0)
-    nearer_before = np.abs(every - sounding[before]) <= np.abs(sounding[after] - every)
-    return right[:, np.where(nearer_before, sounding[before], sounding[after])]
+    ends = _frame_of(truth["offset_sec"], frames)[notes.rows]
+    end = np.clip(ends, notes.first_frame, len(frames))
+    right = np.zeros((len(patches), int(end.max(initial=0))), dtype=np.bool_)
+    for patch, first, last in zip(notes.patch, notes.first_frame, end, strict=True):
+        right[patch, first:last] = True
+    silent = np.flatnonzero(~right.any(axis=0))
+    if silent.size:
+        by_patch = np.argsort(notes.patch, kind="stable")
+        first, last = notes.first_frame[by_patch], end[by_patch]
+        away = np.minimum(np.abs(silent[:, None] - first), np.abs(silent[:, None] - last))  # (silent, notes)
+        right[notes.patch[by_patch][away.argmin(axis=1)], silent] = True
+    return right
+
+
+def _frame_of(seconds: Float64, frames: FrameGrid) -> Int64:
+    """Return floor(t / frame), also for times outside the grid; forgiving by a millionth of a frame."""
+    place = (np.asarray(seconds, np.float64) - frames.start_sec) / frames.frame_sec
+    return np.asarray(np.floor(place + 1e-6), dtype=np.int64)

@@ -16,6 +16,10 @@ __all__ = ["command"]
 @click.argument("recipe")
 @click.option("--data", help="Folder or URL of the rendered pairs.  [default: data.folder of the recipe]")
 @click.option(
+    "--msmd", help="Folder of MSMD, whose split `valid` decides the best checkpoint together with the loss."
+)
+@click.option("--split-file", help="MSMD's split file.  [default: all pieces of the folder]")
+@click.option(
     "-o",
     "--out",
     type=click.Path(path_type=Path),
@@ -37,6 +41,8 @@ def command(
     context: click.Context,
     recipe: str,
     data: str | None,
+    msmd: str | None,
+    split_file: str | None,
     out: Path | None,
     overrides: tuple[str, ...],
     resume: bool,
@@ -55,8 +61,8 @@ def command(
         raise MissingExtraError(
             f"training needs the package {error.name}, which is not installed: pip install 'fusili-mir[train]'"
         ) from error
-    if data is not None:
-        overrides = (*overrides, f"data.folder={data}")
+    paths = {"data.folder": data, "data.msmd": msmd, "data.msmd_split_file": split_file}
+    overrides = (*overrides, *(f"{key}={path}" for key, path in paths.items() if path is not None))
     chosen = read_recipe(recipe, overrides)
     if dry_run:
         click.echo("\n".join(describe_run(chosen)))

@@ -154,7 +154,7 @@ def test_the_patches_of_squares_go_to_their_columns_from_top_to_bottom(tmp_path:
 def test_rows_that_show_nothing_are_masked(tmp_path: Path, ink: Bundle) -> None:
     small = replace(ink, manifest=replace(ink.manifest, image=replace(ink.image, space_px=4.0)))
     encoded = encode_pages(engraved(tmp_path, melody(8)), small)
-    assert encoded.mask[0].tolist() == [True, True, False, False, False, False, False]
+    assert encoded.mask[0].tolist() == [False, False, True, True, True, False, False]
     assert (encoded.embeddings[~encoded.mask] == 0).all()
     assert np.linalg.norm(encoded.embeddings[encoded.mask], axis=1) == pytest.approx(1, abs=1e-5)
 

@@ -129,8 +129,8 @@ def test_a_printed_system_fills_the_width_of_a_square() -> None:
     (piece,) = segment.segment.pieces
     # the staff and 3 spaces above and below are 100 px of the page, at half size
     assert (piece.on_page.x0, piece.on_page.y0, piece.on_page.x1, piece.on_page.y1) == (50, 70, 498, 170)
-    assert (piece.in_segment.x1, piece.in_segment.y1) == (224, 50)
-    assert segment.rows_shown.tolist() == [True, True, False, False, False, False, False]
+    assert (piece.in_segment.x1, piece.in_segment.y0, piece.in_segment.y1) == (224, 87, 137)
+    assert segment.rows_shown.tolist() == [False, False, True, True, True, False, False]
     assert len(segment.columns) == 7
 
 
@@ -155,8 +155,9 @@ def test_a_requested_staff_size_decides_what_a_square_shows() -> None:
     segments = segment_pages(pages, replace(SQUARES, space_px=4.0))  # 256 px, 8 columns
     shown = cut_image(segments[0], pages.images)
     assert shown.shape == (1, 224, 224)
-    assert (shown[0, :40] == 0).all()  # 10 spaces of 4 px
-    assert (shown[0, 40:] == 1).all()  # paper, not the next system
+    assert (shown[0, 92:132] == 0).all()  # 10 spaces of 4 px, in the middle
+    assert (shown[0, :92] == 1).all()  # paper, not the systems above and below
+    assert (shown[0, 132:] == 1).all()
     assert [len(segment.columns) for segment in segments] == [4, 4]
 
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from fusili_mir.arrays import Table
 from fusili_mir.boxes import MEASURE_DTYPE, SYSTEM_DTYPE
 from fusili_mir.errors import InputError
-from fusili_mir.pages.segments import cut_segment
+from fusili_mir.pages.segments import Box, cut_segment
 from fusili_mir.pages.square_segments import square_segment
 
 # Two systems on one page and one on the next, two measures each; clef and key take the first 50 px.
@@ -30,18 +30,13 @@ def _measures() -> Table:
     return np.array(rows, MEASURE_DTYPE)
 
 
-def test_lines_are_stacked_at_one_scale() -> None:
+def test_lines_are_stacked_at_one_scale_in_the_middle() -> None:
     segment = square_segment(SYSTEMS, _measures(), 0, 3, side_px=200, margin_spaces=3)
     assert (segment.width_px, segment.height_px) == (200, 200)
     first, second = segment.pieces
     # 400 px wide with clef and key: scale 1/2; 100 px high with margins
-    assert (first.in_segment.x0, first.in_segment.y0, first.in_segment.x1, first.in_segment.y1) == (
-        0,
-        0,
-        200,
-        50,
-    )
-    assert (second.in_segment.y0, second.in_segment.y1) == (50, 100)
+    assert first.in_segment == Box(0, 50, 200, 100)
+    assert (second.in_segment.y0, second.in_segment.y1) == (100, 150)
     assert (first.on_page.y0, second.on_page.y0) == (70, 270)
 
 
@@ -78,9 +73,20 @@ def test_the_image_shows_the_measures() -> None:
     page[100:141, 245:420] = 0  # measure 1
     segment = square_segment(SYSTEMS, _measures(), 1, 1, side_px=175, margin_spaces=3)
     image = cut_segment(segment, [page, page])
-    assert image[32:70, 2:173].max() == 0
-    assert image[0:28].min() == 255
-    assert image[101:].min() == 255
+    top = (175 - 100) // 2  # 40 px of staff with margins of 30, in the middle
+    assert image[top + 32 : top + 70, 2:173].max() == 0
+    assert image[: top + 28].min() == 255
+    assert image[top + 73 :].min() == 255
+
+
+def test_narrow_music_has_as_much_paper_on_the_left_as_on_the_right() -> None:
+    high = SYSTEMS.copy()
+    high["y0"] -= 80
+    segment = square_segment(high, _measures(), 1, 1, side_px=100)  # 175 px wide, 180 px high
+    (box,) = [piece.in_segment for piece in segment.pieces]
+    assert (box.y0, box.y1) == (0, 100)
+    assert abs(box.x0 - (100 - box.x1)) <= 1
+    assert box.x0 > 0
 
 
 def test_measures_that_are_not_there_are_refused() -> None:

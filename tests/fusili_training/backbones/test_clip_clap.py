@@ -111,18 +111,27 @@ class _Local(nn.Module):
         return local
 
 
-def test_patches_are_those_of_clip_after_its_last_normalisation(backbone: Backbone) -> None:
+@pytest.mark.parametrize("before_norm", [True, False])
+def test_patches_are_those_of_clip_before_or_after_its_last_normalisation(before_norm: bool) -> None:
+    torch.manual_seed(0)
+    backbone = build_backbone("clip-clap", TINY | {"local_before_norm": before_norm})
+    backbone.image.eval()
     images = torch.rand(2, 1, 224, 224, generator=torch.Generator().manual_seed(0))
     mean = torch.tensor([0.48145466, 0.4578275, 0.40821073]).view(3, 1, 1)
     deviation = torch.tensor([0.26862954, 0.26130258, 0.27577711]).view(3, 1, 1)
     visual: Any = backbone.image.visual
     with torch.no_grad():
+        torch.nn.init.normal_(visual.ln_post.weight)
         tokens = backbone.image(images)
         hidden = visual.transformer(visual._embeds((images.expand(-1, 3, -1, -1) - mean) / deviation))
         expected = visual.ln_post(hidden)
         pooled = visual((images.expand(-1, 3, -1, -1) - mean) / deviation)
-    torch.testing.assert_close(tokens.local, expected[:, 1:])
-    torch.testing.assert_close(tokens.class_token, expected[:, :1])
+    local = hidden if before_norm else expected
+    torch.testing.assert_close(tokens.local, local[:, 1:])
+    torch.testing.assert_close(tokens.class_token, local[:, :1])
+    with torch.no_grad():
+        through_global_head = backbone.image.project_tokens_globally(tokens.local)
+    torch.testing.assert_close(through_global_head, (expected[:, 1:] @ visual.proj).detach())
     torch.testing.assert_close(backbone.image.project_global(tokens.pooled)[:, 0], pooled)
     grid = backbone.image.geometry.grid(224)
     assert (grid.rows, grid.cols, len(grid)) == (7, 7, tokens.local.shape[1])
@@ -180,3 +189,19 @@ def test_audio_of_another_length_is_refused(backbone: Backbone) -> None:
 def test_images_of_another_size_are_refused(backbone: Backbone) -> None:
     with pytest.raises(InputError, match=r"\(1, 3, 224, 224\); expected \(B, 1, 224, 224\)"):
         backbone.image(torch.zeros(1, 3, 224, 224))
+
+
+@pytest.mark.parametrize("in_eval_mode", [True, False])
+def test_in_training_the_audio_encoder_may_stay_in_evaluation_mode_as_in_laion_clap(
+    waveforms: Tensor, in_eval_mode: bool
+) -> None:
+    torch.manual_seed(0)
+    tower = build_backbone("clip-clap", TINY | {"audio_in_eval_mode": in_eval_mode}).audio
+    branch: Any = tower.branch
+    statistics = branch.bn0.running_mean.clone()
+    with torch.no_grad():
+        expected = tower.eval()(waveforms).local
+        found = tower.train()(waveforms).local
+    assert tower.training
+    assert torch.equal(found, expected) == in_eval_mode
+    assert torch.equal(branch.bn0.running_mean, statistics) == in_eval_mode

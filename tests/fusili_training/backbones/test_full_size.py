@@ -9,10 +9,10 @@ import pytest
 import torch
 
 from fusili_training.data.batch import Batch
-from fusili_training.loop.denormals import flushed_denormals
 from fusili_training.loop.distributed import ProcessRanks
 from fusili_training.loop.recipe_files import read_recipe
 from fusili_training.loop.trainer import Trainer
+from fusili_training.losses.denormals import flushed_denormals
 from fusili_training.truth import TRUTH_DTYPE
 
 OVERRIDES = ("data.batch_size=2", "weights.clip=random", "weights.clap=random", "model.initial_scale=1.0")

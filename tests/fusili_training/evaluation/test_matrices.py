@@ -82,9 +82,9 @@ def test_a_matrix_of_the_truth_is_right_everywhere(tree: Path, tmp_path: Path) -
         ((1, 0), EXACT, 0),
         ((1, 0), MatchingRule(vertical=1), 1),
         ((2, 0), MatchingRule(vertical=1), 0),
-        ((2, 0), SEQ2SEQ, 4 / 7),  # the first three columns are left out
+        ((2, 0), SEQ2SEQ, 1),  # the notes of the first three columns are not asked for
         ((3, 0), SEQ2SEQ, 0),
-        ((3, 0), SEQ2SEQ_POINT, 4 / 7),
+        ((3, 0), SEQ2SEQ_POINT, 1),
         ((0, 1), MatchingRule(horizontal=1), 6 / 7),  # the last column is shifted out of the grid
         ((1, 1), MatchingRule(vertical=1, horizontal=1), 0),
     ],

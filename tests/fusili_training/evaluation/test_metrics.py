@@ -55,10 +55,19 @@ def test_a_frame_in_silence_takes_the_patch_that_is_nearest_in_time() -> None:
         assert (counts.n_right, counts.n_frames) == (n_right, 5)
 
 
-def test_frames_after_the_last_note_are_not_judged() -> None:
+def test_a_note_ends_at_the_frame_of_its_end() -> None:
+    # floor(1.5) = 1: the note sounds in frame 0 only, and nothing after it is judged.
     truth = notes((5, 5, 0.0, 1.5))
     counts = judge_local(one_hot([0, 0, 1, 1, 1, 1], 3), truth, small_grid())
-    assert (counts.n_right, counts.n_frames) == (2, 2)
+    assert (counts.n_right, counts.n_frames) == (1, 1)
+
+
+def test_a_note_within_one_frame_is_the_nearest_one_there() -> None:
+    # Patch 1 begins and ends in frame 2, in which nothing else sounds; patch 0 ended at 1.
+    truth = notes((5, 5, 0.0, 1.0), (15, 5, 2.2, 2.7), (25, 5, 3.0, 4.0))
+    for choices, n_right in (([0, 0, 1, 2], 4), ([0, 0, 0, 2], 3)):
+        counts = judge_local(one_hot([*choices, 0, 0], 3), truth, small_grid())
+        assert (counts.n_right, counts.n_frames) == (n_right, 4)
 
 
 def test_any_of_several_sounding_patches_is_right() -> None:
@@ -217,10 +226,10 @@ def test_columns_left_out_are_never_predicted() -> None:
     assert counts.cross_entropy == pytest.approx(math.log(math.exp(1) + math.exp(2)) - 1, rel=1e-6)
 
 
-def test_a_frame_whose_patches_are_all_left_out_has_no_cross_entropy() -> None:
+def test_a_frame_whose_patches_are_all_left_out_is_not_judged() -> None:
     grid = JudgingGrid.own(PatchGrid(1, 4, 10, 10), FrameGrid(1, 1.0))
     counts = judge_local(np.zeros((4, 1), np.float32), notes((5, 5, 0, 1)), grid, SEQ2SEQ)
-    assert (counts.n_frames, counts.n_right, counts.n_entropy_frames) == (1, 0, 0)
+    assert (counts.n_frames, counts.n_right, counts.n_entropy_frames) == (0, 0, 0)
 
 
 def test_leaving_out_all_columns_is_refused() -> None:

@@ -86,9 +86,10 @@ def test_a_system_of_msmd_is_a_square_with_its_notes_and_its_part_of_the_sound(t
     (pair,) = source.read_piece("Tune")
     assert pair.image.shape == (224, 224)
     # 448 px become 224: the middle of head k goes from 26 + 64 k + 32 to 32 k + 16. The system is assumed to be
-    # 20 spaces of 4 px high, and shown from 3 spaces above: y 100 goes to (100 - 48) / 2, y 140 to 46.
+    # 20 spaces of 4 px high, and shown with 3 spaces above and below: 52 px in the middle of 224, from 86 on.
+    # So y 100 goes to 86 + (100 - 48) / 2, and y 140 to 132.
     assert ((pair.truth["x0"] + pair.truth["x1"]) / 2).tolist() == [32 * k + 16 for k in range(7)]
-    assert ((pair.truth["y0"] + pair.truth["y1"]) / 2).tolist() == [26] * 6 + [46]
+    assert ((pair.truth["y0"] + pair.truth["y1"]) / 2).tolist() == [112] * 6 + [132]
     assert pair.truth["onset_sec"] == pytest.approx([0.5 * k for k in range(7)])
     assert pair.truth["offset_sec"] == pytest.approx([0.5 * k + 0.5 for k in range(7)])
     assert pair.truth["pitch"].tolist() == list(range(60, 67))
@@ -96,7 +97,7 @@ def test_a_system_of_msmd_is_a_square_with_its_notes_and_its_part_of_the_sound(t
     assert len(pair.waveform) == 3.5 * SAMPLE_RATE_HZ
     assert pair.waveform[0] == pytest.approx(1 / 60)
     placed = place_notes(pair.truth, PatchGrid(7, 7, 32, 32), FrameGrid(256, 20 / 256))
-    assert placed.patch.tolist() == [0, 1, 2, 3, 4, 5, 13]
+    assert placed.patch.tolist() == [21, 22, 23, 24, 25, 26, 34]
     assert placed.first_frame.tolist() == [int(0.5 * k * 256 / 20) for k in range(7)]
 
 
@@ -219,14 +220,15 @@ def write_pairs(folder: Path, lengths_sec: list[float]) -> Path:
     return folder / "ytsv.csv"
 
 
-def test_listed_images_are_scaled_into_squares_at_the_top_left(tmp_path: Path) -> None:
+def test_listed_images_are_scaled_into_the_middle_of_squares(tmp_path: Path) -> None:
     source = open_source(write_pairs(tmp_path, [2.0, 3.0]), None)
     assert isinstance(source, ListedPairs)
     assert source.pieces == ["row-1", "row-2"]
     (pair,) = source.read_piece("row-2")
     assert pair.image.shape == (224, 224)
-    assert (pair.image[:112, 32:64] == 0).all()
-    assert (pair.image[112:] == 255).all()
+    assert (pair.image[56:168, 32:64] == 0).all()
+    assert (pair.image[:56] == 255).all()
+    assert (pair.image[168:] == 255).all()
     assert (pair.image[:, :32] == 255).all()
     assert len(pair.waveform) == 3 * 8000
 

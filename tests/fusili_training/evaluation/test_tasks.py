@@ -14,11 +14,16 @@ import pytest
 import torch
 from example_bundles import write_ink_bundle
 from example_datasets import write_melodies, write_table
+from example_models import TINY_CLIP_CLAP
 
+from fusili_export.checkpoints import load_trained
+from fusili_export.exporting import export_bundle
 from fusili_mir.audio.recording import AudioSamples
 from fusili_mir.cli.main import main
 from fusili_mir.errors import InputError
+from fusili_mir.model.bundle import load_bundle
 from fusili_mir.model.encoder import Encoder
+from fusili_training.data.batch import collate
 from fusili_training.data.shard_folder import Pair
 from fusili_training.evaluation.evaluating import TaskOptions, evaluate_bundle
 from fusili_training.evaluation.local_store import LocalStore
@@ -27,7 +32,10 @@ from fusili_training.evaluation.pair_encoder import encode_pairs
 from fusili_training.evaluation.report import Report
 from fusili_training.evaluation.sinkhorn_ranking import compare_all_pairs, rerank_shortlists
 from fusili_training.evaluation.whole_pieces import ScoredPieces
+from fusili_training.loop.checkpoint import Checkpoint, Progress, save_checkpoint
+from fusili_training.loop.recipe import Recipe
 from fusili_training.losses.sinkhorn import fusili_similarity
+from fusili_training.model.model import FusiliModel, ModelOptions
 from fusili_training.truth import TRUTH_DTYPE
 
 
@@ -129,6 +137,29 @@ def test_clips_of_squares_are_20_s_long_with_silence_at_their_end(tmp_path: Path
     assert len(short.frame_grid) == len(long.frame_grid) == 500
     assert len(short.patch_grid) == 49
     assert np.linalg.norm(short.audio_embedding) == pytest.approx(1)
+
+
+def test_squares_hear_their_20_s_as_training_does(tmp_path: Path) -> None:
+    torch.manual_seed(0)
+    model = FusiliModel(ModelOptions("clip-clap", TINY_CLIP_CLAP)).eval()
+    recipe = Recipe("squares", model=model.options)
+    checkpoint = tmp_path / "best.pt"
+    save_checkpoint(Checkpoint(recipe, Progress(), model.state_dict()), checkpoint)
+    export_bundle(load_trained(checkpoint), tmp_path / "bundle")
+    rng = np.random.default_rng(0)
+    waveform = (rng.normal(size=14 * 48_000) / 90).astype(np.float32)  # quiet, and shorter than 20 s
+    waveform[5 * 48_000 :] *= 0.1
+    image = rng.integers(0, 256, (224, 224)).astype(np.uint8)
+    pair = Pair("a.x.0", None, image, waveform, np.zeros(0, TRUTH_DTYPE), 224, 48_000)
+    (found,) = encode_pairs(Encoder(load_bundle(tmp_path / "bundle"), n_threads=1), [pair])
+    batch = collate([pair], 20 * 48_000)
+    with torch.no_grad():
+        expected = model(batch.images, batch.waveforms)
+    assert len(found.frames) == 64  # two windows of 32, not three that overlap
+    assert found.audio_embedding @ expected.recordings.pooled[0].numpy() == pytest.approx(1, abs=1e-4)
+    cosines = (found.frames * expected.recordings.local[0].numpy()).sum(axis=1)
+    assert cosines == pytest.approx(1, abs=1e-3)
+    assert found.image_embedding @ expected.images.pooled[0].numpy() == pytest.approx(1, abs=1e-4)
 
 
 def test_squares_are_judged_on_49_patches(folder: Path, tmp_path: Path) -> None:

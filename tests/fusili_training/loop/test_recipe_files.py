@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from fusili_mir.errors import InputError
+from fusili_training.backbones.clip_clap import ClipClapOptions
 from fusili_training.data.augmentation import Augmentation
 from fusili_training.loop.recipe_files import find_recipe, list_recipes, read_recipe, recipe_from_dict
 
@@ -53,6 +54,15 @@ def test_all_rows_share_the_papers_training(name: str) -> None:
     assert recipe.training.epochs == 20
     assert (recipe.optimiser.head_rate, recipe.optimiser.encoder_rate) == (2e-4, 2e-5)
     assert recipe.optimiser.weight_decay == 0.01
+    assert recipe.data.validation == "originals"
+
+
+@pytest.mark.parametrize("name", TABLE_ROWS)
+def test_all_rows_are_wired_as_the_released_code(name: str) -> None:
+    options = ClipClapOptions(**read_recipe(name).model.backbone_options)
+    assert options.local_before_norm
+    assert options.normalise_windows
+    assert options.audio_in_eval_mode
 
 
 def test_every_shipped_recipe_can_be_read() -> None:

@@ -1,15 +1,18 @@
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
 from example_melodies import TINY_MODEL, MelodySource, batch_of, random_melodies
+from example_models import TINY_CLIP_CLAP
 
 from fusili_mir.geometry import FrameGrid, PatchGrid
+from fusili_training.data.batch import Batch
 from fusili_training.loop.distributed import ProcessRanks
 from fusili_training.loop.feeding import prepare
 from fusili_training.loop.objective import Objective
-from fusili_training.loop.recipe import LossOptions, Recipe
+from fusili_training.loop.recipe import LossOptions, Recipe, TrainingOptions
 from fusili_training.loop.validation import FrameHits, Validation, count_hits, local_similarities, validate
 from fusili_training.model.model import FusiliModel, ModelOptions
 from fusili_training.truth import TRUTH_DTYPE
@@ -68,6 +71,33 @@ def test_a_model_of_the_global_loss_is_judged_through_its_global_heads() -> None
         torch.testing.assert_close(
             similarities[:, images.mask[0]], expected[:, images.mask[0]], rtol=1e-4, atol=1e-5
         )
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.5, 1.0])
+def test_squares_are_validated_under_bfloat16_autocast_as_on_a_gpu(alpha: float) -> None:
+    torch.manual_seed(0)
+    options = ModelOptions(backbone="clip-clap", backbone_options=TINY_CLIP_CLAP)
+    training = TrainingOptions(precision="bfloat16", device="cpu")
+    recipe = Recipe("x", model=options, loss=LossOptions(alpha=alpha), training=training)
+    objective = Objective(FusiliModel(options), recipe.loss)
+    truth = np.array([("a", 60, 0, 0, 4, 4, 6, 6, 0.0, 2.0, True)], dtype=TRUTH_DTYPE)
+    images, waveforms = torch.rand(2, 1, 224, 224), 0.1 * torch.randn(2, 960_000)
+    batch = Batch(images, waveforms, torch.ones(2, dtype=torch.bool), ("a", "b"), (truth, truth))
+    found = validate(objective, [batch], recipe, CPU)
+    exact = validate(objective, [batch], replace(recipe, training=TrainingOptions(device="cpu")), CPU)
+    assert found.loss == pytest.approx(exact.loss, rel=0.05)
+    apart = validate(objective, [batch], recipe, CPU, local_batches=[batch, batch])
+    assert (apart.loss, apart.local_top1) == pytest.approx((found.loss, found.local_top1))
+
+
+def test_other_pairs_may_give_the_local_top1() -> None:
+    objective, recipe = build(alpha=0.5)
+    first, second = MelodySource(random_melodies(8), 4).epoch(0)
+    alone = [validate(objective, [batch], recipe, CPU) for batch in (first, second)]
+    both = validate(objective, [first], recipe, CPU, local_batches=[second])
+    assert both.loss == pytest.approx(alone[0].loss)
+    assert both.local_top1 == pytest.approx(alone[1].local_top1)
+    assert alone[0].local_top1 != alone[1].local_top1
 
 
 def test_validation_averages_over_batches_and_leaves_the_model_as_it_was() -> None:

@@ -136,3 +136,34 @@ def test_an_alpha_outside_0_to_1_is_refused(alpha: float) -> None:
     with pytest.raises(InputError, match=r"expected a weight within \[0, 1\]") as caught:
         ContrastiveLoss(alpha, choose_local_similarity("fusili"))
     assert "\n" not in str(caught.value)
+
+
+def test_under_autocast_global_logits_keep_float32() -> None:
+    generator = torch.Generator().manual_seed(3)
+    images, recordings = (
+        Embeddings(
+            torch.zeros(16, 1, 64),
+            None,
+            functional.normalize(torch.randn(16, 64, generator=generator), dim=-1),
+        )
+        for _ in range(2)
+    )
+    loss = ContrastiveLoss(0.0, choose_local_similarity("fusili"))
+    scale = torch.tensor(100.0)  # the largest: in bfloat16 logits would be off by up to 0.26
+    expected = loss(images, recordings, scale, scale).total
+    with torch.autocast("cpu", torch.bfloat16):
+        found = loss(images, recordings, scale, scale).total
+    torch.testing.assert_close(found, expected, rtol=0, atol=0)
+
+
+def test_under_autocast_remembered_logits_keep_float32() -> None:
+    memory = NegativeMemory(8, 6)
+    memory.remember(IMAGES.pooled, RECORDINGS.pooled, torch.arange(4))
+    numbers = torch.arange(4, 8)
+    expected = memory.compare(IMAGES.pooled, RECORDINGS.pooled, numbers, torch.tensor(100.0))
+    with torch.autocast("cpu", torch.bfloat16):
+        found = memory.compare(IMAGES.pooled, RECORDINGS.pooled, numbers, torch.tensor(100.0))
+    assert expected is not None
+    assert found is not None
+    torch.testing.assert_close(found.image_to_audio, expected.image_to_audio, rtol=0, atol=0)
+    torch.testing.assert_close(found.audio_to_image, expected.audio_to_image, rtol=0, atol=0)

@@ -60,14 +60,24 @@ def test_the_class_token_is_compared_in_training_and_no_patch_otherwise(clip_cla
     torch.testing.assert_close(training.images.pooled, evaluation.pooled)
 
 
-def test_the_global_audio_embedding_is_the_mean_over_the_halves(clip_clap: FusiliModel) -> None:
+@pytest.mark.parametrize("normalised", [True, False])
+def test_the_global_audio_embedding_is_the_mean_over_the_halves(
+    clip_clap: FusiliModel, normalised: bool
+) -> None:
     waveforms = 0.1 * torch.randn(1, 960_000, generator=torch.Generator().manual_seed(1))
+    waveforms[:, 480_000:] *= 0.01
     clip_clap.eval()
+    assert clip_clap.audio.normalise_parts  # as laion_clap does
+    clip_clap.audio.normalise_parts = normalised
     with torch.no_grad():
         halves = clip_clap.audio(waveforms.reshape(2, 480_000)).pooled[:, 0]
-        projected = clip_clap.audio.project_global(halves).mean(dim=0)
+        projected = clip_clap.audio.project_global(halves)
+        if normalised:
+            projected = projected / projected.norm(dim=-1, keepdim=True)
         found = clip_clap.encode_recordings(waveforms).pooled[0]
-    torch.testing.assert_close(found, projected / projected.norm())
+    clip_clap.audio.normalise_parts = True
+    mean = projected.mean(dim=0)
+    torch.testing.assert_close(found, mean / mean.norm())
 
 
 def test_local_features_can_go_through_the_global_heads() -> None:

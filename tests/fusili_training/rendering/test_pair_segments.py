@@ -9,6 +9,7 @@ import example_scores
 import numpy as np
 import partitura as pt
 import pytest
+import soundfile
 
 from fusili_mir.arrays import Float64
 from fusili_training.data.shard_folder import Pair, ShardFolder
@@ -113,6 +114,44 @@ def test_a_square_shows_measures_over_several_lines(corpus: Path, small_recipe: 
         from PIL import Image
 
         assert Image.open(file).size == (224, 224)
+
+
+def test_a_square_alone_has_clef_and_key_and_none_of_the_earlier_notes(
+    corpus: Path, small_recipe: RenderRecipe
+) -> None:
+    piano = next(piece for piece in list_corpus(corpus) if piece.id == "piano")
+    whole = SegmentOptions(shape="square", n_measures=2, hop_measures=1)
+    silent_lead = replace(small_recipe.audio, lead_sec=0.0)
+    pedal = replace(small_recipe.expression, pedal=1.0)
+    recipe = replace(small_recipe, segment=whole, page=PageOptions(), audio=silent_lead, expression=pedal)
+    alone = replace(recipe, segment=replace(whole, alone=True))
+    cut, own = _render(piano, recipe), _render(piano, alone)
+    assert [sample.key for sample in own] == [sample.key for sample in cut]
+    for within, apart in zip(cut, own, strict=True):
+        heads, own_heads = (json.loads(sample.members["json"])["notes"] for sample in (within, apart))
+        assert {n["id"] for n in own_heads} == {n["id"] for n in heads}
+        assert [n["onset_sec"] for n in own_heads] == [n["onset_sec"] for n in heads]
+    # Cut out of the piece, the first note of a later segment stands at its left edge; alone, after clef and key.
+    left = [min(n["x0"] for n in json.loads(sample.members["json"])["notes"]) for sample in own[1:]]
+    assert min(left) > 25
+    first = [soundfile.read(io.BytesIO(samples[1].members["flac"]))[0] for samples in (cut, own)]
+    assert not np.array_equal(*first)  # the pedal holds notes of measure 0 into measure 1
+
+
+def test_long_segments_are_cut_off_if_the_recipe_says_so(corpus: Path, small_recipe: RenderRecipe) -> None:
+    piano = next(piece for piece in list_corpus(corpus) if piece.id == "piano")
+    options = SegmentOptions(shape="square", max_duration_sec=3.0, cut_long=True, alone=True)
+    recipe = replace(small_recipe, segment=options, page=PageOptions())
+    report = PieceReport(piano.id, piano.licence)
+    samples = list(render_piece(piano, recipe, report))
+    assert len(samples) == 3
+    assert not report.dropped
+    for sample in samples:
+        described = json.loads(sample.members["json"])
+        assert described["duration_sec"] == 3.0
+        assert all(note["onset_sec"] < note["offset_sec"] <= 3.0 for note in described["notes"])
+        waveform, rate_hz = soundfile.read(io.BytesIO(sample.members["flac"]))
+        assert len(waveform) == 3 * rate_hz
 
 
 def test_long_and_silent_segments_are_left_out_and_counted(corpus: Path, small_recipe: RenderRecipe) -> None:

@@ -7,6 +7,7 @@ import pytest
 from fusili_mir.errors import InputError
 from fusili_training.backbones.small import SmallOptions
 from fusili_training.rendering.render_recipe import RenderRecipe, SegmentOptions, load_render_recipe
+from fusili_training.sound.expression import Expression
 
 RECIPES = Path(__file__).parents[3] / "training" / "recipes" / "render"
 
@@ -55,5 +56,8 @@ def test_the_strips_that_come_with_the_project_are_what_the_small_model_takes() 
 def test_the_squares_that_come_with_the_project_are_the_papers() -> None:
     recipe = load_render_recipe(RECIPES / "squares.toml")
     assert (recipe.segment.shape, recipe.segment.side_px, recipe.segment.n_measures) == ("square", 224, 8)
-    assert recipe.audio.sample_rate_hz == 48_000
+    assert recipe.segment.alone
+    assert recipe.segment.cut_long
+    assert (recipe.audio.sample_rate_hz, recipe.audio.lead_sec) == (48_000, 0.0)
+    assert recipe.expression == Expression(marks=1.0)  # at the written tempo, without rubato
     assert recipe.mutation.mutants

@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from types import SimpleNamespace
+from typing import Self
 
 import torch
 from torch import Tensor, nn
@@ -44,6 +45,14 @@ class ClipClapOptions:
         Channels of HTSAT's first stage; its frames have eight times as many features.
     audio_depths, audio_heads : tuple of int
         Number of blocks and of attention heads in each of HTSAT's four stages.
+    local_before_norm : bool
+        Whether local tokens are taken before the transformer's last normalisation (``ln_post``), as in the
+        paper's released code; pooled and global features always come after it.
+    normalise_windows : bool
+        Whether the embedding of each window of 10 s is normalised before the mean, as laion_clap does.
+    audio_in_eval_mode : bool
+        Whether HTSAT stays in evaluation mode while it is trained, as in laion_clap: no dropout, no masking of
+        spectra, and the batch statistics of the pretrained encoder.
     """
 
     embedding_dim: int = 512
@@ -53,6 +62,9 @@ class ClipClapOptions:
     audio_width: int = 128
     audio_depths: tuple[int, ...] = (2, 2, 12, 2)
     audio_heads: tuple[int, ...] = (4, 8, 16, 32)
+    local_before_norm: bool = True
+    normalise_windows: bool = True
+    audio_in_eval_mode: bool = True
 
 
 def build_clip_clap(options: ClipClapOptions) -> Backbone:
@@ -71,6 +83,7 @@ class ClipTower(ImageTower):
         super().__init__()
         open_clip = import_open_clip()
         self.width, self.embedding_dim = options.image_width, options.embedding_dim
+        self.local_before_norm = options.local_before_norm
         self.visual = open_clip.transformer.VisionTransformer(
             image_size=self.geometry.height_px,
             patch_size=self.geometry.patch_width_px,
@@ -93,18 +106,26 @@ class ClipTower(ImageTower):
         features = self.visual.forward_intermediates(
             colours,
             indices=1,
-            normalize_intermediates=True,
+            normalize_intermediates=not self.local_before_norm,
             output_fmt="NLC",
             output_extra_tokens=True,
             intermediates_only=True,
         )
         class_token: Tensor = features["image_intermediates_prefix"][0]
-        return Tokens(features["image_intermediates"][0], class_token, class_token)
+        return Tokens(features["image_intermediates"][0], self._normalised(class_token), class_token)
+
+    def _normalised(self, tokens: Tensor) -> Tensor:
+        normalised: Tensor = self.visual.ln_post(tokens) if self.local_before_norm else tokens
+        return normalised
 
     def project_global(self, features: Tensor) -> Tensor:
         """Apply CLIP's projection."""
         projected: Tensor = features @ self.visual.proj
         return projected
+
+    def project_tokens_globally(self, tokens: Tensor) -> Tensor:
+        """Apply the last normalisation, if the tokens come before it, and CLIP's projection."""
+        return self.project_global(self._normalised(tokens))
 
     def freeze_pretrained(self) -> None:
         """Freeze the patch embedding, the positional embedding and the first normalisation."""
@@ -123,8 +144,10 @@ class ClipTower(ImageTower):
         yield from self.visual.ln_post.parameters()
 
     def global_head_parameters(self) -> Iterator[nn.Parameter]:
-        """Yield the projection."""
+        """Yield the projection, and the last normalisation if local tokens are taken before it."""
         yield self.visual.proj
+        if self.local_before_norm:
+            yield from self.visual.ln_post.parameters()
 
 
 class HtsatTower(AudioTower):
@@ -143,6 +166,7 @@ class HtsatTower(AudioTower):
     def __init__(self, options: ClipClapOptions) -> None:
         super().__init__()
         self.width, self.embedding_dim = 8 * options.audio_width, options.embedding_dim
+        self.normalise_parts, self.in_eval_mode = options.normalise_windows, options.audio_in_eval_mode
         self.gradient_checkpointing = False
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message="torch.meshgrid", category=UserWarning)
@@ -186,7 +210,7 @@ class HtsatTower(AudioTower):
         with full_precision(windows.device):
             mel = branch.logmel_extractor(branch.spectrogram_extractor(windows))  # (windows, 1, 1001, 64)
             mel = branch.bn0(mel.transpose(1, 3)).transpose(1, 3)
-        if self.training:
+        if branch.training:
             mel = branch.spec_augmenter(mel)
         tokens = branch.pos_drop(branch.patch_embed(branch.reshape_wav2img(mel)))
         for stage in branch.layers:
@@ -201,6 +225,13 @@ class HtsatTower(AudioTower):
         # t: period of 2.5 s, f: band, c: time step within a period
         cells: Tensor = tokens.reshape(-1, 4, 2, 8, self.width)  # (windows, t, f, c, width)
         return cells.mean(dim=2).flatten(1, 2)
+
+    def train(self, mode: bool = True) -> Self:
+        """Set the mode; the encoder itself may stay in evaluation mode, see `ClipClapOptions`."""
+        super().train(mode)
+        if self.in_eval_mode:
+            self.branch.eval()
+        return self
 
     def project_global(self, features: Tensor) -> Tensor:
         """Apply CLAP's projection."""

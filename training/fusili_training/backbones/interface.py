@@ -147,10 +147,13 @@ class EncoderTower(nn.Module, ABC):
         Number of features of a token.
     embedding_dim : int
         Dimension d of the global embeddings.
+    normalise_parts : bool
+        Whether the projections of the parts of an input are normalised before their mean is taken.
     """
 
     width: int
     embedding_dim: int
+    normalise_parts: bool = False
 
     @abstractmethod
     def forward(self, inputs: Tensor) -> Tokens:
@@ -158,7 +161,11 @@ class EncoderTower(nn.Module, ABC):
 
     @abstractmethod
     def project_global(self, features: Tensor) -> Tensor:
-        """Apply the global head to features [shape=(..., width)] -> [shape=(..., embedding_dim)]."""
+        """Apply the global head to pooled features [shape=(..., width)] -> [shape=(..., embedding_dim)]."""
+
+    def project_tokens_globally(self, tokens: Tensor) -> Tensor:
+        """Apply the global head to local tokens, for models whose local heads are untrained."""
+        return self.project_global(tokens)
 
     def freeze_pretrained(self) -> None:
         """Freeze the parameters that are not fine-tuned when the weights are pretrained; none by default."""

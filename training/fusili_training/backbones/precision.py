@@ -1,4 +1,4 @@
-"""Computing spectra in full precision while the rest of a model runs under autocast."""
+"""Computing spectra and losses in full precision while the rest of a model runs under autocast."""
 
 from __future__ import annotations
 

@@ -26,15 +26,12 @@ __all__ = [
 
 def chance_local(truth: TruthArray, grid: JudgingGrid, rule: MatchingRule = EXACT) -> LocalCounts:
     """Return the counts expected from guessing each frame's patch, with the perplexity of a uniform guess."""
-    right = sounding_patches(truth, grid.patches, grid.frames)
-    if not right.size:
-        return LocalCounts()
+    right = rule.asked(sounding_patches(truth, grid.patches, grid.frames), grid.patches)
     candidates = rule.candidates(grid.patches)
-    n_candidates = int(candidates.sum())
-    matching = rule.widen(right, grid.patches) & candidates[:, None]
-    n_known = int((right & candidates[:, None]).any(axis=0).sum())
+    n_candidates, n_asked = int(candidates.sum()), int(right.any(axis=0).sum())
+    matching = rule.asked(rule.widen(right, grid.patches), grid.patches)
     return LocalCounts(
-        right.shape[1], float(matching.sum()) / n_candidates, n_known, n_known * math.log(n_candidates)
+        n_asked, float(matching.sum()) / n_candidates, n_asked, n_asked * math.log(n_candidates)
     )
 
 

@@ -1,7 +1,8 @@
 """Local alignment: whether the patch that a frame resembles most is one of those that sound in it.
 
 The protocol of the paper: frames up to the segment's last note are judged; a frame in which nothing sounds takes
-the patches of the nearest frame in which something does. Among equally similar patches the first counts.
+the patches of the notes nearest in time. A frame whose right patches are all left out by the rule is not judged.
+Among equally similar patches the first counts.
 
 The perplexity is computed from the similarities as they are, without a temperature: a uniform guess over 49
 patches has a perplexity of 49. Where several patches are right, the target gives each an equal share.
@@ -78,16 +79,17 @@ def judge_local(
             f"a similarity matrix of shape {similarity.shape}; expected {len(grid.patches)} patches by "
             f"{len(grid.frames)} frames"
         )
-    right = sounding_patches(truth, grid.patches, grid.frames)
-    n_frames = right.shape[1]
-    if not n_frames:
+    right = rule.asked(sounding_patches(truth, grid.patches, grid.frames), grid.patches)
+    asked = right.any(axis=0)
+    if not asked.any():
         return LocalCounts()
+    right = right[:, asked]
     candidates = rule.candidates(grid.patches)
-    judged = np.where(candidates[:, None], similarity[:, :n_frames], np.float32(-np.inf))
+    judged = np.where(candidates[:, None], similarity[:, : len(asked)][:, asked], np.float32(-np.inf))
+    n_frames = right.shape[1]
     hits = rule.widen(right, grid.patches)[judged.argmax(axis=0), np.arange(n_frames)]
-    entropies = column_cross_entropy(judged, right & candidates[:, None])
-    known = ~np.isnan(entropies)
-    return LocalCounts(n_frames, int(hits.sum()), int(known.sum()), float(entropies[known].sum()))
+    entropies = column_cross_entropy(judged, right)
+    return LocalCounts(n_frames, int(hits.sum()), n_frames, float(entropies.sum()))
 
 
 def column_cross_entropy(logits: Float32, right: Bool) -> Float64:

@@ -52,6 +52,10 @@ class MatchingRule:
             wide[:, :-step] |= cells[:, step:]
         return wide.reshape(right.shape)
 
+    def asked(self, right: Bool, grid: PatchGrid) -> Bool:
+        """Return the right patches that are asked for [shape=(N, M)], without the columns left out."""
+        return np.asarray(right & self.candidates(grid)[:, None])
+
     def candidates(self, grid: PatchGrid) -> Bool:
         """Return which patches can be predicted [shape=(N,)]."""
         if self.columns_left_out >= grid.cols:

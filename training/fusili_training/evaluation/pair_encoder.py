@@ -7,13 +7,16 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
+import soxr
 
 from fusili_mir.arrays import Float32
+from fusili_mir.audio.envelope_meter import EnvelopeMeter
 from fusili_mir.audio.recording import AudioSamples, RecordingWarning
 from fusili_mir.audio.sound_envelope import SoundEnvelope
 from fusili_mir.decoding.similarity import frame_similarity, unit_vectors
 from fusili_mir.errors import FusiliError, InputError
 from fusili_mir.geometry import FrameGrid, PatchGrid
+from fusili_mir.model.encoded import EncodedAudio
 from fusili_mir.model.encoder import Encoder
 from fusili_training.data.shard_folder import Pair
 from fusili_training.truth import TruthArray
@@ -124,13 +127,7 @@ def _encode_images(encoder: Encoder, images: Float32) -> list[_EncodedImage]:
 
 def _encode_pair(encoder: Encoder, pair: Pair, image: _EncodedImage) -> EncodedPair:
     spec = encoder.bundle.image
-    waveform = pair.waveform
-    if spec.segment == "square":
-        n_samples = round(PROTOCOL_SEC * pair.sample_rate_hz)
-        waveform = np.pad(waveform[:n_samples], (0, max(0, n_samples - len(waveform))))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RecordingWarning)  # clips may be silent or short
-        audio = encoder.encode_recording(AudioSamples(waveform, pair.sample_rate_hz, pair.key))
+    audio = _encode_square_clip(encoder, pair) if spec.segment == "square" else _encode_clip(encoder, pair)
     assert audio.clip_embeddings is not None  # noqa: S101
     cols = len(image.patches) // spec.rows
     patch_height_px = pair.image.shape[0] / spec.rows
@@ -145,3 +142,25 @@ def _encode_pair(encoder: Encoder, pair: Pair, image: _EncodedImage) -> EncodedP
         pair.truth,
         audio.envelope,
     )
+
+
+def _encode_clip(encoder: Encoder, pair: Pair) -> EncodedAudio:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RecordingWarning)  # clips may be silent or short
+        return encoder.encode_recording(AudioSamples(pair.waveform, pair.sample_rate_hz, pair.key))
+
+
+def _encode_square_clip(encoder: Encoder, pair: Pair) -> EncodedAudio:
+    """Encode 20 s as in training: windows side by side, at the level of the file."""
+    spec = encoder.bundle.audio
+    waveform = pair.waveform
+    if pair.sample_rate_hz != spec.sample_rate_hz:
+        waveform = soxr.resample(waveform, pair.sample_rate_hz, spec.sample_rate_hz)
+    n_samples = round(PROTOCOL_SEC * spec.sample_rate_hz)
+    waveform = np.pad(waveform[:n_samples], (0, max(0, n_samples - len(waveform)))).astype(np.float32)
+    frames, clips = encoder.encode_windows(waveform)
+    envelope_meter = EnvelopeMeter(spec.sample_rate_hz, 0.0)
+    for _ in envelope_meter.listen([waveform]):
+        pass
+    grid = FrameGrid(len(frames), spec.frame_sec, 0.0, PROTOCOL_SEC)
+    return EncodedAudio(frames, grid, clips, envelope_meter.envelope())

@@ -102,7 +102,8 @@ def judge_point(
     Returns
     -------
     PointCounts
-        Every frame up to a segment's last note is a query, and so is every patch with a note.
+        Every frame up to a segment's last note is a query, unless the rule leaves out all of its patches; so is
+        every patch with a note.
     """
     frames = [_Best.none(segment.right.shape[1]) for segment in segments]
     patches = [_Best.none(len(segment.patches)) for segment in segments]
@@ -134,14 +135,14 @@ def _judge_segment(
     i2a_rule: MatchingRule,
 ) -> PointCounts:
     # An answer in another segment is wrong, and its place may not exist in this one.
-    found = np.flatnonzero(frames.segment == number)
+    right = a2i_rule.asked(segment.right, segment.patches)
+    asked = right.any(axis=0)
+    found = np.flatnonzero(asked & (frames.segment == number))
     asking = _asking(segment, i2a_rule)
     heard = np.flatnonzero(asking & (patches.segment == number))
-    found_right = a2i_rule.widen(segment.right, segment.patches)[frames.place[found], found]
+    found_right = a2i_rule.widen(right, segment.patches)[frames.place[found], found]
     heard_right = i2a_rule.widen(segment.right, segment.patches)[heard, patches.place[heard]]
-    return PointCounts(
-        segment.right.shape[1], int(found_right.sum()), int(asking.sum()), int(heard_right.sum())
-    )
+    return PointCounts(int(asked.sum()), int(found_right.sum()), int(asking.sum()), int(heard_right.sum()))
 
 
 def _asking(segment: PointSegment, rule: MatchingRule) -> Bool:
@@ -156,12 +157,12 @@ def chance_point(
     all_frames = sum(segment.right.shape[1] for segment in segments)
     counts = PointCounts()
     for segment in segments:
-        candidates = a2i_rule.candidates(segment.patches)
+        right = a2i_rule.asked(segment.right, segment.patches)
         asking = _asking(segment, i2a_rule)
-        found = a2i_rule.widen(segment.right, segment.patches) & candidates[:, None]
+        found = a2i_rule.asked(a2i_rule.widen(right, segment.patches), segment.patches)
         heard = i2a_rule.widen(segment.right, segment.patches)[asking]
         counts += PointCounts(
-            segment.right.shape[1],
+            int(right.any(axis=0).sum()),
             float(found.sum()) / max(1, all_candidates),
             int(asking.sum()),
             float(heard.sum()) / max(1, all_frames),

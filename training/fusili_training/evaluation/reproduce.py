@@ -59,12 +59,12 @@ def fill_table(
 
 
 def _evaluate(encoder: Encoder, name: str, data: Path, options: TaskOptions) -> Report:
-    """Measure what the tables show of a dataset: on MSMD all tasks, with one segment per piece in retrieval."""
+    """Measure what the tables show of a dataset: on MSMD all tasks; one segment per piece in retrieval."""
     if name == "msmd":
         tasks: tuple[Task, ...] = ("local", "point", "retrieval")
         chosen = replace(options, tasks=tasks, rankings=(), one_per_piece=True, plots=False)
     else:
-        chosen = TaskOptions(tasks=("retrieval",), progress=options.progress)
+        chosen = TaskOptions(tasks=("retrieval",), one_per_piece=True, progress=options.progress)
     return evaluate_bundle(encoder, data, chosen).report
 
 

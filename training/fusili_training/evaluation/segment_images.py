@@ -30,7 +30,7 @@ class SegmentImage:
 
 
 def system_segment(systems: Table, staves: Table, system: int, spec: ImageSpec | None) -> Segment:
-    """Lay out a whole system as the bundle takes it; in a square it lies at the top left, to scale.
+    """Lay out a whole system as the bundle takes it; in a square it lies in the middle, to scale.
 
     Parameters
     ----------
@@ -72,12 +72,13 @@ def _piece_at(segment: Segment, page: int, x: float, y: float) -> Piece | None:
 
 
 def fit_square(image: GreyImage, side_px: int = SIDE_PX) -> SegmentImage:
-    """Scale an image to fit into a square, at the top left; an image of that size stays as it is."""
+    """Scale an image to fit into a square, in its middle; an image of that size stays as it is."""
     height_px, width_px = image.shape
     if (height_px, width_px) != (side_px, side_px):
         scale = side_px / max(height_px, width_px)
-        box = Box(0, 0, max(1, round(width_px * scale)), max(1, round(height_px * scale)))
-        piece = Piece(0, Box(0, 0, width_px, height_px), box)
+        width, height = max(1, round(width_px * scale)), max(1, round(height_px * scale))
+        left, top = (side_px - width) // 2, (side_px - height) // 2
+        piece = Piece(0, Box(0, 0, width_px, height_px), Box(left, top, left + width, top + height))
         image = cut_segment(Segment(side_px, side_px, (piece,)), [image])
     return SegmentImage(image, side_px)
 

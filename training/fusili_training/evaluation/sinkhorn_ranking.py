@@ -34,7 +34,7 @@ def sinkhorn_similarities(patches: PaddedTokens, frames: PaddedTokens, scale: fl
     """Compare every image with every recording [shape=(B1, B2)]."""
     import torch
 
-    from fusili_training.loop.denormals import flushed_denormals
+    from fusili_training.losses.denormals import flushed_denormals
     from fusili_training.losses.sinkhorn import fusili_similarity
 
     with torch.no_grad(), flushed_denormals():

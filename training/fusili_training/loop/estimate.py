@@ -11,12 +11,12 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from fusili_training.loop.denormals import flushed_denormals
 from fusili_training.loop.feeding import Inputs
 from fusili_training.loop.live_memory import LiveMemory
 from fusili_training.loop.objective import Objective
 from fusili_training.loop.optimiser import total_steps
 from fusili_training.loop.recipe import Recipe
+from fusili_training.losses.denormals import flushed_denormals
 from fusili_training.losses.losses import ContrastiveLoss
 from fusili_training.model.model import FusiliModel
 

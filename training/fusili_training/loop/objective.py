@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
+from fusili_training.backbones.precision import full_precision
 from fusili_training.loop.recipe import LossOptions
 from fusili_training.losses.gather import gather, gather_embeddings
 from fusili_training.losses.local_similarity import choose_local_similarity
@@ -152,11 +153,13 @@ class Objective(nn.Module):
     def _memory_loss(pooling: PrototypePooling, memory: NegativeMemory, scale: Tensor) -> Tensor:
         """Return the global loss of all remembered pairs, the same on every rank."""
         n_filled = memory.n_filled
-        images = pooling.project(memory.images[:n_filled].clone(), "image")
-        recordings = pooling.project(memory.recordings[:n_filled].clone(), "audio")
+        with full_precision(memory.images.device):
+            images = pooling.project(memory.images[:n_filled].clone(), "image")
+            recordings = pooling.project(memory.recordings[:n_filled].clone(), "audio")
+            similarities = scale * images @ recordings.T
         numbers = memory.numbers[:n_filled]
         comes_back = (numbers[:, None] == numbers).fill_diagonal_(False)
-        return info_nce((scale * images @ recordings.T).masked_fill(comes_back, -torch.inf))
+        return info_nce(similarities.masked_fill(comes_back, -torch.inf))
 
     def _supervise(self, encoded: PairOutput, targets: DenseTargets) -> Iterator[tuple[str, float, Tensor]]:
         """Yield the name, weight and value of each term of local supervision."""

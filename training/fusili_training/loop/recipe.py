@@ -136,6 +136,12 @@ class DataOptions:
         Only pairs up to this duration; 0: all.
     augment : bool
         Whether images and recordings are augmented, differently in each epoch, as ``[augmentation]`` says.
+    validation : str
+        "as in training": validation batches are composed as training batches, mutants included. "originals":
+        shuffled originals, as in the paper's released code.
+    msmd, msmd_split_file : str
+        Folder of MSMD pieces whose split "valid" gives the local top-1 of a validation, and MSMD's split file, as
+        in the paper; "": the validation pairs give it.
     workers : int
         Number of processes that prefetch on each rank; 0: read in the training process.
     """
@@ -147,6 +153,9 @@ class DataOptions:
     layout: str = ""
     max_duration_sec: float = 0.0
     augment: bool = False
+    validation: Literal["as in training", "originals"] = "as in training"
+    msmd: str = ""
+    msmd_split_file: str = ""
     workers: int = 4
 
     def __post_init__(self) -> None:

@@ -11,7 +11,7 @@ from fusili_training.loop.recipe import Recipe
 
 __all__ = ["check_same_run"]
 
-_MAY_CHANGE = ("name", "description", "data.folder", "data.workers", "loss.memory", "training.")
+_MAY_CHANGE = ("name", "description", "data.folder", "data.msmd", "data.workers", "loss.memory", "training.")
 
 
 def check_same_run(recipe: Recipe, earlier: Recipe, path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from functools import partial
 from pathlib import Path
 
 import click
@@ -31,7 +32,8 @@ def run_recipe(recipe: Recipe, folder: Path, resume: bool = False) -> str:
             click.echo(
                 "no validation pairs: the run will neither choose a best checkpoint nor end early", err=True
             )
-        trainer = Trainer(recipe, folder, batches, validation_batches, ranks, resume)
+        local_validation = partial(data.local_validation, ranks)
+        trainer = Trainer(recipe, folder, batches, validation_batches, ranks, resume, local_validation)
         data.check_fits(trainer.objective.model)
         progress = trainer.run()
     if not ranks.is_first:

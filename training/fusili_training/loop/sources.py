@@ -8,6 +8,7 @@ from fusili_training.data.batch_plan import BatchOptions
 from fusili_training.data.loader import PairLoader
 from fusili_training.data.shard_folder import ShardFolder
 from fusili_training.loop.distributed import ProcessRanks
+from fusili_training.loop.msmd_batches import MsmdBatches
 from fusili_training.loop.recipe import Recipe
 from fusili_training.model.model import FusiliModel
 
@@ -51,7 +52,7 @@ class TrainingData:
     def validation_batches(self, ranks: ProcessRanks) -> PairLoader | None:
         """Return this rank's part of the validation batches, or None if there are too few validation pairs.
 
-        They are composed as in training, but never augmented, and smaller if the pairs do not fill a batch.
+        They are composed as ``data.validation`` says, never augmented, and smaller if the pairs fill no batch.
         """
         split = self.folder.manifest["splits"].get("valid", {})
         if not split.get("shards") or split.get("segments") == 0:  # 0 if all its pieces were broken
@@ -60,7 +61,19 @@ class TrainingData:
         unit = 2 * ranks.n_ranks
         n_originals = sum(entry.mutant_of is None for entry in folder.entries)
         batch_size = min(self.recipe.data.batch_size, n_originals // unit * unit)
-        return self._loader(folder, batch_size, ranks, None) if batch_size else None
+        if not batch_size:
+            return None
+        if self.recipe.data.validation == "originals":
+            shuffled = BatchOptions(batch_size, "random", "none", self.recipe.seed)
+            return PairLoader(folder, shuffled, None, ranks.rank, ranks.n_ranks, self.recipe.data.workers)
+        return self._loader(folder, batch_size, ranks, None)
+
+    def local_validation(self, ranks: ProcessRanks, model: FusiliModel) -> MsmdBatches | None:
+        """Return this rank's part of the pairs of MSMD that give the local top-1, if the recipe names them."""
+        data = self.recipe.data
+        if not data.msmd:
+            return None
+        return MsmdBatches(data.msmd, data.msmd_split_file or None, model, ranks, data.batch_size)
 
     def _loader(
         self, folder: ShardFolder, batch_size: int, ranks: ProcessRanks, augmentation: Augmentation | None

@@ -8,6 +8,7 @@ the same figures as an uninterrupted one.
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,7 +19,6 @@ from torch.nn.utils import clip_grads_with_norm_, get_total_norm
 from fusili_mir.errors import InputError, OutputError
 from fusili_training.data.batch import Batch
 from fusili_training.loop.checkpoint import Checkpoint, Progress, load_checkpoint, save_checkpoint
-from fusili_training.loop.denormals import flushed_denormals
 from fusili_training.loop.distributed import ProcessRanks
 from fusili_training.loop.feeding import BatchSource, prepare, read_epoch
 from fusili_training.loop.interruption import StopRequest, TrainingInterruptedError, watch_for_stop
@@ -32,7 +32,9 @@ from fusili_training.loop.resuming import check_same_run
 from fusili_training.loop.starting_model import build_starting_model
 from fusili_training.loop.step_bar import StepBar
 from fusili_training.loop.validation import validate
+from fusili_training.losses.denormals import flushed_denormals
 from fusili_training.losses.negative_memory import pair_numbers
+from fusili_training.model.model import FusiliModel
 
 __all__ = ["STEP_COLUMNS", "VALIDATION_COLUMNS", "Trainer"]
 
@@ -68,6 +70,9 @@ class Trainer:
         This process among those that train together.
     resume : bool
         Whether to continue the run in this folder, if there is one.
+    local_validation : callable, optional
+        Returns the batches that give the local top-1 of a validation, for the model of the run; None: those of
+        the validation itself.
     """
 
     def __init__(
@@ -78,6 +83,7 @@ class Trainer:
         validation_batches: BatchSource | None,
         ranks: ProcessRanks,
         resume: bool = False,
+        local_validation: Callable[[FusiliModel], Iterable[Batch] | None] | None = None,
     ) -> None:
         self.recipe, self.folder, self.ranks = recipe, folder, ranks
         self.batches, self.validation_batches = batches, validation_batches
@@ -93,6 +99,7 @@ class Trainer:
         if recipe.training.compile:
             model.compile()
         self.objective = Objective(model, recipe.loss, global_only=only_heads)
+        self.local_batches = None if local_validation is None else local_validation(model)
         self.objective.train(not only_heads)  # frozen encoders also keep their batch statistics
         self.optimiser = build_optimiser(model, recipe.optimiser)
         self.module = ranks.wrap(self.objective)
@@ -228,7 +235,8 @@ class Trainer:
 
     def _validate(self, logs: RunLogs | None, bar: StepBar) -> None:
         assert self.validation_batches is not None  # noqa: S101 (none is ever due without them)
-        result = validate(self.objective, read_epoch(self.validation_batches, 0), self.recipe, self.ranks)
+        batches = read_epoch(self.validation_batches, 0)
+        result = validate(self.objective, batches, self.recipe, self.ranks, self.local_batches)
         is_best = result.joint > self.progress.best_joint
         figures = {"loss": result.loss, "local_top1": result.local_top1, "joint": result.joint}
         self.progress = replace(

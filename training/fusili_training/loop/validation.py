@@ -65,14 +65,15 @@ class FrameHits:
 def local_similarities(objective: Objective, encoded: PairOutput) -> Tensor:
     """Return the similarity matrix of each pair [shape=(B, N, M)], with -inf for padded patches.
 
-    If the local heads were never trained, the global heads are used instead, as in the paper.
+    If the local heads were never trained, the global heads are used instead, as in the paper. All is computed in
+    float32, also for tokens that were encoded under autocast.
     """
     if objective.options.trains_local_heads:
         patches, frames = encoded.patches, encoded.recordings.local
     else:
         model = objective.model
         patches, frames = (
-            functional.normalize(tower.project_global(tokens.local).float(), dim=-1)
+            functional.normalize(tower.project_tokens_globally(tokens.local.float()), dim=-1)
             for tower, tokens in ((model.image, encoded.image_tokens), (model.audio, encoded.audio_tokens))
         )
     similarities = patches @ frames.transpose(1, 2)
@@ -110,11 +111,23 @@ def count_hits(
 
 @torch.no_grad()
 def validate(
-    objective: Objective, batches: Iterable[Batch], recipe: Recipe, ranks: ProcessRanks
+    objective: Objective,
+    batches: Iterable[Batch],
+    recipe: Recipe,
+    ranks: ProcessRanks,
+    local_batches: Iterable[Batch] | None = None,
 ) -> Validation:
     """Validate a model on the validation batches of all ranks.
 
-    Every rank must have the same number of batches, at least one.
+    Parameters
+    ----------
+    objective : Objective
+    batches : iterable of Batch
+        This rank's part of the batches; every rank must have the same number, at least one.
+    recipe : Recipe
+    ranks : ProcessRanks
+    local_batches : iterable of Batch, optional
+        This rank's part of the batches that give the local top-1, any number; by default `batches` give it.
     """
     model = objective.model
     was_training = objective.training
@@ -124,15 +137,27 @@ def validate(
         inputs = prepare(batch, model, recipe, ranks.device)
         with autocast(recipe.training, ranks.device):
             output = objective(inputs.images, inputs.waveforms, inputs.is_original, inputs.targets)
-        similarities = local_similarities(objective, output.encoded).float().cpu().numpy()
-        patches = model.image.geometry.grid(batch.images.shape[3], batch.images.shape[1])
-        frames = model.audio.geometry.grid(batch.waveforms.shape[1])
-        hits = [
-            count_hits(similarity, truth, patches, frames, model.audio.geometry.frame_repeats)
-            for similarity, truth in zip(similarities, batch.truths, strict=True)
-        ]
-        n_right, n_frames = sum(hit.n_right for hit in hits), sum(hit.n_frames for hit in hits)
-        sums += torch.tensor([output.loss.item(), 1, n_right, n_frames], dtype=torch.float64)
+        hits = FrameHits(0, 0) if local_batches is not None else _hits(objective, batch, output.encoded)
+        sums += torch.tensor([output.loss.item(), 1, hits.n_right, hits.n_frames], dtype=torch.float64)
+    for batch in local_batches or ():
+        inputs = prepare(batch, model, recipe, ranks.device)
+        with autocast(recipe.training, ranks.device):
+            encoded = model(inputs.images, inputs.waveforms)
+        hits = _hits(objective, batch, encoded)
+        sums += torch.tensor([0, 0, hits.n_right, hits.n_frames], dtype=torch.float64)
     objective.train(was_training)
     losses, n_batches, n_right, n_frames = ranks.total(sums.to(ranks.device)).tolist()
     return Validation(losses / n_batches, n_right / max(1, n_frames))
+
+
+def _hits(objective: Objective, batch: Batch, encoded: PairOutput) -> FrameHits:
+    """Count the hits of all pairs of a batch."""
+    image, audio = objective.model.image.geometry, objective.model.audio.geometry
+    similarities = local_similarities(objective, encoded).float().cpu().numpy()
+    patches = image.grid(batch.images.shape[3], batch.images.shape[1])
+    frames = audio.grid(batch.waveforms.shape[1])
+    hits = [
+        count_hits(similarity, truth, patches, frames, audio.frame_repeats)
+        for similarity, truth in zip(similarities, batch.truths, strict=True)
+    ]
+    return FrameHits(sum(hit.n_right for hit in hits), sum(hit.n_frames for hit in hits))

@@ -9,6 +9,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from fusili_mir.errors import InputError
+from fusili_training.backbones.precision import full_precision
 from fusili_training.losses.gather import gather, gather_embeddings
 from fusili_training.losses.local_similarity import LocalSimilarity
 from fusili_training.losses.negative_memory import NegativeMemory, RememberedSimilarities
@@ -99,7 +100,7 @@ class ContrastiveLoss:
         memory: NegativeMemory | None = None,
         numbers: Tensor | None = None,
     ) -> LossTerms:
-        """Return the loss of a batch of pairs.
+        """Return the loss of a batch of pairs, computed in float32 also under autocast.
 
         Parameters
         ----------
@@ -125,7 +126,8 @@ class ContrastiveLoss:
             )
             local_term = info_nce(gather(rows), is_original)
         if self.alpha < 1:
-            rows = global_scale * images.pooled.float() @ everyone.pooled.float().T
+            with full_precision(images.pooled.device):
+                rows = global_scale * images.pooled.float() @ everyone.pooled.float().T
             remembered = None
             if memory is not None and numbers is not None:
                 remembered = _recall(memory, images.pooled, recordings.pooled, numbers, global_scale)

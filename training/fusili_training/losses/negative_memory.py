@@ -13,6 +13,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
+from fusili_training.backbones.precision import full_precision
+
 __all__ = ["NegativeMemory", "RememberedSimilarities", "pair_numbers"]
 
 
@@ -77,9 +79,11 @@ class NegativeMemory(nn.Module):
         is_same = numbers[:, None] == self.numbers[None, :n_filled]
         # Copies: the backward pass needs the embeddings compared here, and by then the memory has changed.
         held_images, held_recordings = self.images[:n_filled].clone(), self.recordings[:n_filled].clone()
+        with full_precision(images.device):
+            to_audio = scale * images.float() @ held_recordings.T
+            to_image = scale * recordings.float() @ held_images.T
         return RememberedSimilarities(
-            (scale * images.float() @ held_recordings.T).masked_fill(is_same, -torch.inf),
-            (scale * recordings.float() @ held_images.T).masked_fill(is_same, -torch.inf),
+            to_audio.masked_fill(is_same, -torch.inf), to_image.masked_fill(is_same, -torch.inf)
         )
 
     @torch.no_grad()

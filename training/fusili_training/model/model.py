@@ -158,15 +158,17 @@ class FusiliModel(nn.Module):
     ) -> Embeddings:
         tower: EncoderTower = self.image if name == "image" else self.audio
         local_head = self.image_head if name == "image" else self.audio_head
-        head = local_head if heads == "local" else tower.project_global
+        head = local_head if heads == "local" else tower.project_tokens_globally
         features, mask = tokens.local, tokens.mask
         if class_token and tokens.class_token is not None:
             features = torch.cat([tokens.class_token, features], dim=1)
             mask = None if mask is None else functional.pad(mask, (1, 0), value=True)
         local = functional.normalize(head(features).float(), dim=-1)
         if self.pooling is None:
-            projected = tower.project_global(tokens.pooled).mean(dim=1)
-            pooled = functional.normalize(projected.float(), dim=-1)
+            projected = tower.project_global(tokens.pooled).float()  # (B, parts, d)
+            if tower.normalise_parts:
+                projected = functional.normalize(projected, dim=-1)
+            pooled = functional.normalize(projected.mean(dim=1), dim=-1)
         elif heads == "local":
             pooled = self.pooling(local[:, -tokens.local.shape[1] :], tokens.mask, name)
         else:

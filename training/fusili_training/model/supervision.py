@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from fusili_mir.errors import InputError
+from fusili_training.backbones.precision import full_precision
 from fusili_training.pitches import N_PITCHES
 
 __all__ = ["NoteHeads", "NoteTargets", "alignment_loss"]
@@ -51,7 +52,8 @@ def alignment_loss(
     expected = (*patches.shape[:2], frames.shape[1])
     if targets.shape != expected:
         raise InputError(f"the targets have shape {tuple(targets.shape)}; expected (B, N, M) = {expected}")
-    logits = scale * patches.float() @ frames.float().transpose(1, 2)
+    with full_precision(patches.device):
+        logits = scale * patches.float() @ frames.float().transpose(1, 2)
     targets = targets.to(logits.dtype)
     if patch_mask is not None:
         targets = targets * patch_mask[:, :, None]

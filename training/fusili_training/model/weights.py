@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ __all__ = [
     "CLAP_KEYS",
     "CLIP_KEYS",
     "RELEASED_KEYS",
+    "ReleasedParts",
     "download_clip_weights",
     "is_released_checkpoint",
     "load_clap_weights",
@@ -32,15 +34,19 @@ __all__ = [
 ]
 
 # Prefixes in a file -> prefixes in `FusiliModel`. Other weights in a file, such as text encoders, are ignored.
-RELEASED_KEYS = {
+RELEASED_ENCODER_KEYS = {
     "image_model.visual.": "image.visual.",
     "audio_model.model.audio_branch.": "audio.branch.",
     "audio_model.model.audio_projection.": "audio.projection.",
+}
+# The released code creates these only if its method trains them.
+RELEASED_LOCAL_KEYS = {
     "proj_img.": "image_head.",
     "proj_audio.": "audio_head.",
     "logit_scale_local": "logit_scale_local",
-    "logit_scale_global": "logit_scale_global",
 }
+RELEASED_GLOBAL_KEYS = {"logit_scale_global": "logit_scale_global"}
+RELEASED_KEYS = RELEASED_ENCODER_KEYS | RELEASED_LOCAL_KEYS | RELEASED_GLOBAL_KEYS
 CLIP_KEYS = {"visual.": "image.visual."}
 CLAP_KEYS = {"audio_branch.": "audio.branch.", "audio_projection.": "audio.projection."}
 
@@ -96,15 +102,47 @@ def load_clap_weights(model: FusiliModel, path: Path) -> None:
     _load(model, load_state_dict(path), CLAP_KEYS, ("audio.branch.", "audio.projection."), path)
 
 
-def load_released_checkpoint(model: FusiliModel, path: Path) -> None:
-    """Load a checkpoint of the paper's released code into a clip-clap model."""
-    _load(model, load_state_dict(path), RELEASED_KEYS, tuple(RELEASED_KEYS.values()), path)
+def load_released_checkpoint(model: FusiliModel, path: Path) -> ReleasedParts:
+    """Load a checkpoint of the paper's released code into a clip-clap model, and return what it was trained with.
+
+    Heads and scales that the file does not have keep their initial values.
+    """
+    state = load_state_dict(path)
+    parts = ReleasedParts.of(state)
+    keys = RELEASED_ENCODER_KEYS | (RELEASED_LOCAL_KEYS if parts.local_heads else {})
+    keys |= RELEASED_GLOBAL_KEYS if parts.global_scale else {}
+    _load(model, state, keys, tuple(keys.values()), path)
+    return parts
+
+
+@dataclass(frozen=True)
+class ReleasedParts:
+    """What a checkpoint of the released code has besides its encoders: local heads and scale, global scale."""
+
+    local_heads: bool
+    global_scale: bool
+
+    @classmethod
+    def of(cls, state: Iterable[str]) -> ReleasedParts:
+        """Read from the names of weights; some of the local weights are enough for local heads."""
+        names = list(state)
+        has = {key: any(name.startswith(key) for name in names) for key in RELEASED_KEYS}
+        return cls(
+            any(has[key] for key in RELEASED_LOCAL_KEYS), all(has[key] for key in RELEASED_GLOBAL_KEYS)
+        )
+
+    @property
+    def alpha(self) -> float:
+        """Weight of the local loss: 0 without local heads, 1 without a global scale, else the paper's 0.5."""
+        return 0.0 if not self.local_heads else 0.5 if self.global_scale else 1.0
 
 
 def is_released_checkpoint(state: Iterable[str]) -> bool:
-    """Return whether these are the names of weights of the paper's released code."""
+    """Return whether these are the names of weights of the paper's released code, for any of its losses."""
     names = list(state)
-    return all(any(name.startswith(prefix) for name in names) for prefix in RELEASED_KEYS)
+    encoders = all(any(name.startswith(prefix) for name in names) for prefix in RELEASED_ENCODER_KEYS)
+    parts = ReleasedParts.of(names)
+    return encoders and (parts.local_heads or parts.global_scale)
 
 
 def download_clip_weights(model: FusiliModel) -> None:

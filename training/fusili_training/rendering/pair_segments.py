@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import json
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -14,7 +14,7 @@ import soundfile
 from PIL import Image
 
 from fusili_mir.arrays import Bool, Float32, GreyImage, Table
-from fusili_mir.pages.engraving import EngravingOptions, engrave
+from fusili_mir.pages.engraving import EngravingOptions, engrave, engrave_excerpts
 from fusili_mir.pages.segments import Segment, cut_segment
 from fusili_mir.scores.score_file import ScoreFile, read_score_file
 from fusili_training.notation.layouts import Layout, draw_layouts, lay_out
@@ -25,7 +25,7 @@ from fusili_training.rendering.corpus import CorpusPiece
 from fusili_training.rendering.page_condition import PageCondition, condition_pages
 from fusili_training.rendering.render_recipe import RenderRecipe
 from fusili_training.rendering.rendition import ClipTimes, Rendition
-from fusili_training.rendering.segment_spans import Span, list_spans, segment_of
+from fusili_training.rendering.segment_spans import Span, list_spans, segment_of, square_spans
 from fusili_training.rendering.sound_choice import draw_banks
 from fusili_training.sound.expression import draw_expression, perform
 from fusili_training.sound.human_rendition import HumanRendition, follow_performance
@@ -107,6 +107,23 @@ def render_piece(piece: CorpusPiece, recipe: RenderRecipe, report: PieceReport) 
         yield from _LayoutRenderer(piece, layout, recipe, score_file, score, human, report).samples()
 
 
+@dataclass(frozen=True, eq=False)
+class _Rendering:
+    """A span, the pages that show it, and the performance in which it is heard."""
+
+    span: Span
+    pages: PageCondition
+    rendition: Rendition
+
+
+@dataclass(frozen=True, eq=False)
+class _Mutant:
+    """A mutated score and its performance."""
+
+    score_file: ScoreFile
+    rendition: Rendition
+
+
 class _LayoutRenderer:
     """Renders the pairs of one layout of a piece."""
 
@@ -130,19 +147,54 @@ class _LayoutRenderer:
     def samples(self) -> Iterator[Sample]:
         """Yield the pairs, each mutant after its original."""
         options = self._draw_engraving_options()
-        pages = self._engraved(self._score_file, options)
-        rendition = self._played(self._score)
-        mutant = self._mutant(pages, options) if self._recipe.mutation.mutants else None
-        for number, span in enumerate(list_spans(pages.systems, pages.measures, self._recipe.segment)):
+        originals, mutants = self._renderings(options)
+        for number, original in enumerate(originals):
             key = f"{self._piece.id}.{self._layout}.{number}"
             try:
-                yield self._sample(key, None, span, pages, rendition)
+                yield self._sample(key, None, original)
                 self._report.segments += 1
-                if mutant is not None:
-                    yield self._sample(f"{key}.mutant", key, span, *mutant)
+                if mutants is not None:
+                    yield self._sample(f"{key}.mutant", key, mutants[number])
                     self._report.mutants += 1
             except _DroppedError as reason:
                 self._report.dropped[str(reason)] += 1
+
+    def _renderings(self, options: EngravingOptions) -> tuple[list[_Rendering], list[_Rendering] | None]:
+        """Engrave and perform the piece, and its mutant if there is to be one: one rendering per segment."""
+        segment = self._recipe.segment
+        rendition = self._played(self._score)
+        mutant = self._mutate() if self._recipe.mutation.mutants else None
+        if segment.alone:
+            spans = square_spans(len(self._score.measure_quarters) - 1, segment)
+            originals = self._apart(spans, self._score_file, options, rendition)
+            return originals, None if mutant is None else self._apart(
+                spans, mutant.score_file, options, mutant.rendition
+            )
+        pages = self._engraved(self._score_file, options)
+        spans = list_spans(pages.systems, pages.measures, segment)
+        originals = [_Rendering(span, pages, rendition) for span in spans]
+        if mutant is None:
+            return originals, None
+        line_starts = {
+            int(pages.measures["measure"][pages.measures["system"] == system].min())
+            for system in np.unique(pages.measures["system"])
+        }
+        write_line_breaks(mutant.score_file.root, line_starts)
+        twin_pages = self._engraved(mutant.score_file, replace(options, breaks="line"))
+        return originals, [_Rendering(span, twin_pages, mutant.rendition) for span in spans]
+
+    def _apart(
+        self, spans: Sequence[Span], score_file: ScoreFile, options: EngravingOptions, rendition: Rendition
+    ) -> list[_Rendering]:
+        excerpts = engrave_excerpts(score_file, [(span.first, span.last) for span in spans], options)
+        return [
+            _Rendering(
+                span,
+                condition_pages(excerpt, self._recipe.page, self._stream("pages", span.first)),
+                rendition,
+            )
+            for span, excerpt in zip(spans, excerpts, strict=True)
+        ]
 
     def _stream(self, *names: str | int) -> np.random.Generator:
         return random_stream(self._recipe.seed, self._piece.id, self._layout, *names)
@@ -179,33 +231,22 @@ class _LayoutRenderer:
             {part: bank for part, bank in banks.items() if part in self._parts},
         )
 
-    def _mutant(
-        self, pages: PageCondition, options: EngravingOptions
-    ) -> tuple[PageCondition, Rendition] | None:
-        """Engrave and perform a mutant of the piece, with the lines and the timing of the original."""
+    def _mutate(self) -> _Mutant | None:
+        """Mutate the piece and perform it with the timing of the original."""
         if self._score_file.kind != "musicxml":
             return None
         mutation = self._recipe.mutation
         changed = mutate(
             self._score_file.root, self._stream("mutation"), mutation.probability, mutation.largest_shift
         )
-        line_starts = {
-            int(pages.measures["measure"][pages.measures["system"] == system].min())
-            for system in np.unique(pages.measures["system"])
-        }
-        write_line_breaks(changed.mutant, line_starts)
-        twin = ScoreFile(self._score_file.filename, "musicxml", changed.mutant)
         notes = self._score.notes.copy()
         notes["pitch"] += [changed.shifts.get(str(note_id), 0) for note_id in notes["id"]]
-        return (
-            self._engraved(twin, replace(options, breaks="line")),
-            self._played(replace(self._score, notes=notes)),
-        )
+        twin = ScoreFile(self._score_file.filename, "musicxml", changed.mutant)
+        return _Mutant(twin, self._played(replace(self._score, notes=notes)))
 
-    def _sample(
-        self, key: str, mutant_of: str | None, span: Span, pages: PageCondition, rendition: Rendition
-    ) -> Sample:
+    def _sample(self, key: str, mutant_of: str | None, rendering: _Rendering) -> Sample:
         """Return the pair of a span, or raise `_DroppedError` if it is left out."""
+        span, pages, rendition = rendering.span, rendering.pages, rendering.rendition
         options, audio = self._recipe.segment, self._recipe.audio
         segment = segment_of(span, pages.systems, pages.staves, pages.measures, options)
         if segment is None:
@@ -216,7 +257,9 @@ class _LayoutRenderer:
         leads = self._stream("lead", span.first).uniform(0.0, audio.lead_sec, size=2)
         clip = rendition.clip_times(span, *leads)
         if clip.duration_sec > options.max_duration_sec:
-            raise _DroppedError("too long")
+            if not options.cut_long:
+                raise _DroppedError("too long")
+            clip = replace(clip, duration_sec=options.max_duration_sec)
         truth = _truth(span, segment, clip, pages.notes, rendition, by_staff)
         if not truth["struck"].any():
             raise _DroppedError("no notes")
@@ -241,7 +284,7 @@ class _LayoutRenderer:
             mutant_of,
             {
                 "png": _png(image),
-                "flac": _flac(rendition.sound_of(span, clip), audio.sample_rate_hz),
+                "flac": _flac(rendition.sound_of(span, clip, options.alone), audio.sample_rate_hz),
                 "json": json.dumps(described, separators=(",", ":")).encode(),
             },
             image.shape[1],
@@ -267,7 +310,8 @@ def _truth(
     truth["offset_sec"] = np.clip(times.offset_sec - clip.start_sec, 0.0, clip.duration_sec)
     truth["struck"] = times.struck
     shown = _map_boxes(segment, known, truth, by_staff)
-    truth = truth[shown]
+    heard = times.onset_sec - clip.start_sec < clip.duration_sec  # a clip may end before its measures do
+    truth = truth[shown & heard]
     return np.asarray(truth[np.lexsort((truth["pitch"], truth["onset_sec"]))])
 
 

@@ -48,7 +48,12 @@ class SegmentOptions:
     side_px, n_measures, hop_measures : int
         Size of the image, number of measures in it, and measures from one segment to the next; squares only.
     max_duration_sec : float
-        Longer segments are left out.
+        Length of the longest segment.
+    cut_long : bool
+        Whether longer segments are cut off there; otherwise they are left out.
+    alone : bool
+        Whether each segment is engraved and played by itself, as if it were a piece of its own: with clef and
+        key, and without notes that sound on from before; squares only.
     """
 
     shape: SegmentShape = "staff_strips"
@@ -59,8 +64,11 @@ class SegmentOptions:
     n_measures: int = 8
     hop_measures: int = 4
     max_duration_sec: float = 20.0
+    cut_long: bool = False
+    alone: bool = False
 
     def __post_init__(self) -> None:
+        _check(self.shape == "square" or not self.alone, "alone", self.alone, "false for staff strips")
         _check_choice("shape", self.shape, get_args(SegmentShape))
         for name in ("space_px", "max_width_px", "side_px", "n_measures", "hop_measures", "max_duration_sec"):
             _check(getattr(self, name) > 0, name, getattr(self, name), "more than 0")

@@ -1,7 +1,8 @@
 """The sound of a segment: a clip of the performance of the whole piece.
 
 A clip lasts from the first onset of the segment to the end of its last measure, with a lead before and after. It
-contains the notes of the segment and earlier notes that still sound, but no later notes.
+contains the notes of the segment and, unless it is played alone, earlier notes that still sound, but no later
+notes.
 """
 
 from __future__ import annotations
@@ -70,9 +71,11 @@ class Rendition:
         end_sec = max([float(borders_sec[1]), *self.performed["onset_sec"][own].tolist()])
         return ClipTimes(start_sec - lead_in_sec, end_sec - start_sec + lead_in_sec + lead_out_sec)
 
-    def sound_of(self, span: Span, clip: ClipTimes) -> Float32:
-        """Return the samples of a clip, (samples,)."""
-        before = self.score.notes["onset_quarter"] < self._borders(span)[1]
+    def sound_of(self, span: Span, clip: ClipTimes, alone: bool = False) -> Float32:
+        """Return the samples of a clip, (samples,); `alone` without the notes of earlier measures."""
+        begin, end = self._borders(span)
+        onset = self.score.notes["onset_quarter"]
+        before = (onset < end) & ((onset >= begin) | (not alone))
         lasting = np.maximum(self.performed["duration_sec"], self.performed["sounding_sec"])
         heard_until = self.performed["onset_sec"] + lasting + _LONGEST_RING_SEC
         heard = before & self._audible() & (heard_until > clip.start_sec)

@@ -16,7 +16,7 @@ from fusili_mir.pages.segments import Segment, staff_strips
 from fusili_mir.pages.square_segments import square_segment
 from fusili_training.rendering.render_recipe import SegmentOptions
 
-__all__ = ["Span", "list_spans", "segment_of"]
+__all__ = ["Span", "list_spans", "segment_of", "square_spans"]
 
 _N_LIMITS = 16
 
@@ -44,10 +44,14 @@ def list_spans(systems: Table, measures: Table, options: SegmentOptions) -> list
         width.
     """
     if options.shape == "square":
-        n_measures = int(measures["measure"].max()) + 1
-        starts = range(0, max(n_measures - options.n_measures, 0) + 1, options.hop_measures)
-        return [Span(first, min(first + options.n_measures, n_measures) - 1) for first in starts]
+        return square_spans(int(measures["measure"].max()) + 1, options)
     return [span for system in systems for span in _system_spans(system, measures, options)]
+
+
+def square_spans(n_measures: int, options: SegmentOptions) -> list[Span]:
+    """List the squares of a score with so many measures; a short one has one."""
+    starts = range(0, max(n_measures - options.n_measures, 0) + 1, options.hop_measures)
+    return [Span(first, min(first + options.n_measures, n_measures) - 1) for first in starts]
 
 
 def segment_of(

@@ -1,0 +1,78 @@
+"""LilyPond as a program: sources of any age in, SVG pages and the table of their note heads out."""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+import resource
+import shutil
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import resvg_py
+from PIL import Image
+
+from fusili_benchmarks.held_out_lilypond import LilypondPage
+from fusili_mir.arrays import GreyImage
+from fusili_mir.errors import InputError
+from fusili_mir.pages.raster import TEXT_FAMILIES
+
+__all__ = ["draw_page", "run_lilypond"]
+
+HEADS = Path(__file__).parents[1] / "lilypond_heads.ly"
+SPACE_PX = 10
+SIZE_MM = re.compile(r'width="[\d.]+mm" height="[\d.]+mm"')
+
+
+def run_lilypond(source: Path, folder: Path, binaries: Path, limit_sec: float) -> list[str]:
+    """Convert a source and its includes to the current syntax, and engrave it; return its pages."""
+    sources = folder / "source"
+    shutil.copytree(source.parent, sources)
+    for file in [*sources.rglob("*.ly"), *sources.rglob("*.ily")]:
+        _run([binaries / "convert-ly", "--loglevel=ERROR", "--edit", file], sources, limit_sec)
+    options = ["--loglevel=ERROR", "-dbackend=svg", "-dno-point-and-click", f"-dinclude-settings={HEADS}"]
+    heads = {"HEADS_FILE": str(folder / "heads.tsv")}
+    _run([binaries / "lilypond", *options, "-o", folder / "page", source.name], sources, limit_sec, heads)
+    pages = sorted(folder.glob("page*.svg"), key=_page_number)
+    if not pages:
+        raise InputError("LilyPond wrote no page")
+    return [page.read_text(encoding="utf-8") for page in pages]
+
+
+def _run(
+    command: list[str | Path], folder: Path, limit_sec: float, variables: dict[str, str] | None = None
+) -> None:
+    def limit() -> None:
+        resource.setrlimit(resource.RLIMIT_CPU, (round(limit_sec), round(limit_sec) + 1))
+
+    done = subprocess.run(
+        command,
+        cwd=folder,
+        env=os.environ | (variables or {}),
+        preexec_fn=limit,
+        capture_output=True,
+        text=True,
+        errors="replace",
+        check=False,
+    )
+    if done.returncode < 0:
+        raise InputError(f"{Path(command[0]).name} took more than {limit_sec:g} s")
+    if done.returncode:
+        complaint = next((line for line in done.stderr.splitlines() if "error" in line), "it gave no reason")
+        raise InputError(f"{Path(command[0]).name} failed ({complaint.strip()[:80]})")
+
+
+def _page_number(page: Path) -> tuple[int, ...]:
+    return tuple(int(number) for number in re.findall(r"\d+", page.stem))
+
+
+def draw_page(svg: str, page: LilypondPage) -> GreyImage:
+    """Draw a page with 10 pixels to the staff space."""
+    families = f'font-family="{", ".join(TEXT_FAMILIES)}"'
+    size = f'width="{round(page.width * SPACE_PX)}" height="{round(page.height * SPACE_PX)}"'
+    sized = SIZE_MM.sub(size, svg.replace('font-family="serif"', families), count=1)
+    png = resvg_py.svg_to_bytes(svg_string=sized, background="white")
+    with Image.open(io.BytesIO(bytes(png))) as image:
+        return np.asarray(image.convert("L"))
