@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from fusili_export.checkpoints import TrainedModel
 from fusili_export.graphs import DEFAULT_OPSET, trace_graph
+from fusili_export.half_precision import halve_graph, try_half_precision, why_not_half
 from fusili_export.parity import (
     ParityRow,
     Precision,
@@ -65,9 +66,9 @@ def export_bundle(
     out : str or Path
         Folder of the bundle; it appears only when it is complete.
     facts : ManifestFacts, optional
-    precision : "fp32" or "int8"
-        Precision of the weights. int8 graphs are made from fp32 graphs, which are compared with the checkpoint
-        first.
+    precision : "fp32", "fp16" or "int8"
+        Precision of the weights. fp16 and int8 graphs are made from fp32 graphs, which are compared with the
+        checkpoint first. A graph that loses too much in fp16 stays in fp32.
     opset : int
         Version of the ONNX operators.
     force : bool
@@ -82,6 +83,7 @@ def export_bundle(
         "audio": audio_spec(model.audio),
     }
     graphs: dict[Tower, bytes] = {}
+    precisions: dict[Tower, Precision] = dict.fromkeys(TOWERS, "fp32")
     parity: list[ParityRow] = []
     for name in TOWERS:
         tower, spec = TowerGraph(model, name, trained.heads), specs[name]
@@ -92,7 +94,17 @@ def export_bundle(
             tower, image_cases(spec) if isinstance(spec, ImageSpec) else audio_cases(spec)
         )
         parity += compare_graph(graphs[name], spec, references, "fp32")
+        if precision == "fp16":
+            say(f"halving {spec.graph}")
+            half = halve_graph(graphs[name])
+            rows = try_half_precision(half, spec, references)
+            if rows and all(row.is_close for row in rows):
+                graphs[name], precisions[name] = half, "fp16"
+            else:
+                say(f"{spec.graph} stays in fp32: {why_not_half(rows)}")
+            parity += rows if precisions[name] == "fp16" else []
         if precision == "int8":
+            precisions[name] = "int8"
             say(f"quantising {spec.graph}")
             graphs[name] = quantise_graph(graphs[name])
             parity += compare_graph(graphs[name], spec, references, "int8")
@@ -101,7 +113,7 @@ def export_bundle(
     manifest = Manifest(
         name=trained.name,
         made_by=f"fusili-mir {__version__}",
-        precision=precision,
+        precision=_joined(precisions),
         embedding_dim=model.image.embedding_dim,
         scale=trained.scale,
         image=image_spec(model.image),
@@ -113,6 +125,13 @@ def export_bundle(
         parity=[row.as_dict() for row in parity],
     )
     save_bundle(out, manifest, graphs["image"], graphs["audio"], force)
+
+
+def _joined(precisions: Mapping[Tower, Precision]) -> str:
+    """Return the precision of both graphs, or that of each: "fp16 image, fp32 audio"."""
+    if len(set(precisions.values())) == 1:
+        return precisions["image"]
+    return ", ".join(f"{precision} {tower}" for tower, precision in precisions.items())
 
 
 def read_training_data(folder: str | Path) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """Parity: whether the outputs of a graph agree with those of the checkpoint.
 
 Both run the same batches. For fp32 graphs the largest difference of any number of an embedding is limited, for
-int8 graphs the cosine between each embedding and that of the checkpoint.
+fp16 and int8 graphs the cosine between each embedding and that of the checkpoint.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from fusili_mir.model.sessions import open_session
 __all__ = [
     "MAX_DIFFERENCE",
     "MIN_COSINE",
+    "MIN_FP16_COSINE",
     "ParityRow",
     "Precision",
     "Reference",
@@ -32,12 +33,14 @@ __all__ = [
     "run_reference",
 ]
 
-Precision = Literal["fp32", "int8"]
+Precision = Literal["fp32", "fp16", "int8"]
 
 MAX_DIFFERENCE = 1e-4
 """Largest difference allowed between any number of an fp32 graph's embeddings and the checkpoint's."""
 MIN_COSINE = 0.99
 """Smallest mean cosine allowed between an int8 graph's embeddings and the checkpoint's, per batch."""
+MIN_FP16_COSINE = 0.9999
+"""Smallest cosine allowed between any embedding of an fp16 graph and the checkpoint's."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +57,7 @@ class ParityRow:
 
     Attributes
     ----------
-    precision : "fp32" or "int8"
+    precision : "fp32", "fp16" or "int8"
         Precision of the graph.
     output : str
         Name of the output.
@@ -87,6 +90,8 @@ class ParityRow:
             return float("inf")
         if self.precision == "fp32":
             return self.difference / MAX_DIFFERENCE
+        if self.precision == "fp16":
+            return (1 - self.min_cosine) / (1 - MIN_FP16_COSINE)
         return (1 - self.mean_cosine) / (1 - MIN_COSINE)
 
     def as_dict(self) -> dict[str, Any]:
@@ -121,7 +126,7 @@ def compare_graph(
     spec : ImageSpec or AudioSpec
         Names of the input and the outputs.
     references : iterable of Reference
-    precision : "fp32" or "int8"
+    precision : "fp32", "fp16" or "int8"
         Precision of the graph.
 
     Returns

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from fusili_mir.cli.anchor_values import ANCHOR
+from fusili_mir.cli.device_options import device_options, read_device_options
 from fusili_mir.cli.pitch_values import SEMITONES, TUNING_HZ
 from fusili_mir.cli.times import TIME
 
@@ -31,6 +32,8 @@ class AlignmentOptions:
 
     model: Path | None
     device: str
+    device_options: tuple[str, ...]
+    batch_size: int | None
     unfold: str
     jumps: bool
     dpi: float
@@ -65,7 +68,9 @@ class AlignmentOptions:
 
         self.check(score)
         anchors = (*self.anchor, *as_anchors(self.anchors))
-        encoder = Encoder(load_bundle(self.model) if self.model else default_bundle(), self.device)
+        bundle = load_bundle(self.model) if self.model else default_bundle()
+        options = read_device_options(self.device_options)
+        encoder = Encoder(bundle, self.device, batch_size=self.batch_size, device_options=options)
         encoder.check()
         session = encoder.audio_session
         _log.info("model: %s, %s, %d threads", encoder.bundle.folder, session.device, session.n_threads)
@@ -165,12 +170,7 @@ def alignment_options(command: F) -> F:
             help="How the repeats of a symbolic score are played. auto: as fits the recording best; "
             "maximal: all of them; minimal: no repeats, only last endings; none: the score as notated.",
         ),
-        click.option(
-            "--device",
-            default="auto",
-            show_default=True,
-            help="Device that runs the model: auto, cpu or cuda.",
-        ),
+        *device_options(),
         click.option(
             "--model",
             type=click.Path(path_type=Path),

@@ -9,9 +9,10 @@ The functions `encode_pages` and `encode_recording` do the same for a single use
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -24,13 +25,14 @@ from fusili_mir.audio.pitch_curve import PitchCurve, Retuning
 from fusili_mir.audio.recording import RecordingLike
 from fusili_mir.errors import FusiliError, InputError
 from fusili_mir.geometry import FrameGrid
+from fusili_mir.model.batch_size import choose_batch_size, typical_batch
 from fusili_mir.model.bundle import Bundle, Tower
 from fusili_mir.model.clips import Clip, ClipLayout, cut_clips
 from fusili_mir.model.encoded import EncodedAudio, EncodedScore
 from fusili_mir.model.pitch_reader import PitchReader
 from fusili_mir.model.retuned_frames import retuned_attacks, retuned_envelope, retuned_frames
 from fusili_mir.model.score_segments import ScoreSegment, cut_image, segment_pages
-from fusili_mir.model.sessions import GraphSession, open_session
+from fusili_mir.model.sessions import DeviceMemoryError, GraphSession, open_session
 from fusili_mir.pages.score_axis import ScoreAxis
 from fusili_mir.progress import progress_bar
 
@@ -39,7 +41,9 @@ if TYPE_CHECKING:  # partitura, which pages need, is slow to import
 
 __all__ = ["EncodedAudio", "EncodedScore", "Encoder", "encode_pages", "encode_recording"]
 
-_BATCH_SIZE = 8
+SIMILARITY_GRAPH = Path(__file__).with_name("similarity.onnx")
+"""Cosines of unit vectors: patches (B, N, d) and frames (B * windows, m, d) -> similarity (B, N, windows * m)."""
+
 _MAX_BATCH_PX = 8_000_000  # systems of many staves go in smaller batches
 
 
@@ -53,8 +57,11 @@ class Encoder:
         See `fusili_mir.model.sessions.open_session`.
     n_threads : int, optional
         Number of CPU threads; by default one per CPU.
-    batch_size : int
-        Largest number of segments or clips that go through a graph together.
+    batch_size : int, optional
+        Largest number of segments or clips that go through a graph together; by default what the memory of the
+        device allows, see `fusili_mir.model.batch_size`. Batches that turn out too large are halved.
+    device_options : mapping of str to str, optional
+        Options of the execution provider, as onnxruntime names them.
     """
 
     def __init__(
@@ -62,23 +69,67 @@ class Encoder:
         bundle: Bundle,
         device: str = "auto",
         n_threads: int | None = None,
-        batch_size: int = _BATCH_SIZE,
+        batch_size: int | None = None,
+        device_options: Mapping[str, str] | None = None,
     ) -> None:
-        if batch_size < 1:
+        if batch_size is not None and batch_size < 1:
             raise InputError(f"a batch size of {batch_size}, expected at least 1")
         self.bundle = bundle
-        self.batch_size = batch_size
-        self._device, self._n_threads = device, n_threads
+        self._batch_size, self._device, self._n_threads = batch_size, device, n_threads
+        self._device_options = device_options
+
+    @property
+    def batch_size(self) -> int:
+        """Largest number of segments or clips that go through a graph together."""
+        if self._batch_size is None:
+            self._batch_size = choose_batch_size(self.bundle, self.audio_session.place)
+        return self._batch_size
 
     @cached_property
     def image_session(self) -> GraphSession:
         """The image graph."""
-        return open_session(self.bundle.read_graph("image"), self._device, self._n_threads)
+        return self._open("image")
 
     @cached_property
     def audio_session(self) -> GraphSession:
         """The audio graph."""
-        return open_session(self.bundle.read_graph("audio"), self._device, self._n_threads)
+        return self._open("audio")
+
+    def _open(self, tower: Tower) -> GraphSession:
+        graph = self.bundle.read_graph(tower)
+        session = open_session(graph, self._device, self._n_threads, self._device_options)
+        if session.device != "cpu":  # the first batch finds kernels and takes long: let it be a small one
+            spec = self.bundle.spec(tower)
+            names = [spec.local_output, spec.global_output]
+            session.run(spec.input, typical_batch(self.bundle, tower), names)
+        return session
+
+    @cached_property
+    def _similarity_session(self) -> GraphSession:
+        return open_session(SIMILARITY_GRAPH.read_bytes(), self._device, self._n_threads)
+
+    def compare_squares(self, images: Float32, waveforms: Float32) -> Float32:
+        """Compare pairs of squares and recordings; embeddings never leave the device.
+
+        Parameters
+        ----------
+        images : np.ndarray [shape=(B, 1, height, width)]
+            0 is ink, 1 is paper.
+        waveforms : np.ndarray [shape=(B, windows, n_samples)]
+            The clips of each recording, side by side.
+
+        Returns
+        -------
+        np.ndarray [shape=(B, N, M)]
+            Cosines of the patches and frames of each pair.
+        """
+        image, audio = self.bundle.image, self.bundle.audio
+        windows = waveforms.reshape(-1, waveforms.shape[2])
+        (patches,) = self.image_session.run_bound({image.input: images}, [image.local_output])
+        (frames,) = self.audio_session.run_bound({audio.input: windows}, [audio.local_output])
+        inputs = {"patches": patches, "frames": frames}
+        (similarity,) = self._similarity_session.run_bound(inputs, ["similarity"])
+        return similarity.to_numpy()
 
     def encode_pages(self, pages: Pages, progress: bool = False) -> EncodedScore:
         """Encode a score.
@@ -217,7 +268,7 @@ class Encoder:
         spec = self.bundle.spec(tower)
         session = self.image_session if tower == "image" else self.audio_session
         names = [spec.local_output, spec.global_output]
-        outputs = session.run(spec.input, batch, names)
+        outputs = self.run_in_memory(session, spec.input, batch, names)
         d = self.bundle.manifest.embedding_dim
         for name, output, expected in zip(
             names, outputs, [(len(batch), n_tokens, d), (len(batch), d)], strict=True
@@ -230,6 +281,22 @@ class Encoder:
             if not np.isfinite(output).all():
                 raise FusiliError(f"{spec.graph} gives {name} that are not finite; export the bundle again")
         return outputs
+
+    def run_in_memory(
+        self, session: GraphSession, name: str, batch: Float32, outputs: list[str]
+    ) -> list[Float32]:
+        """Run a batch, in halves if the device has too little memory for it; later batches are then smaller."""
+        try:
+            return session.run(name, batch, outputs)
+        except DeviceMemoryError:
+            if len(batch) == 1:
+                raise
+            half = (len(batch) + 1) // 2
+            self._batch_size = half
+            halves = [
+                self.run_in_memory(session, name, part, outputs) for part in (batch[:half], batch[half:])
+            ]
+            return [np.concatenate(parts) for parts in zip(*halves, strict=True)]
 
 
 def encode_pages(

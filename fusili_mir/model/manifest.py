@@ -187,7 +187,7 @@ class Manifest:
     name, made_by : str
         Name of the bundle, and program and version that wrote it.
     precision : str
-        Precision of the weights: "fp32" or "int8".
+        Precision of the weights: "fp32", "fp16", "int8", or that of each graph: "fp16 image, fp32 audio".
     embedding_dim : int
         Dimension d of all embeddings.
     scale : float

@@ -1,8 +1,11 @@
 """Running graphs with onnxruntime, on the requested device and no other.
 
-A device is the short name of an execution provider: "cpu", "cuda", "coreml", ... If a provider is listed but does
-not work (a CUDA build on a machine without a GPU), onnxruntime silently falls back to the CPU. Every session is
-therefore asked which provider it really uses.
+If a provider is listed but does not work (a CUDA build on a machine without a GPU), onnxruntime silently falls
+back to the CPU. Every session is therefore asked which provider it really uses. With the device "auto" the CPU is
+taken then, and a warning says once why.
+
+Batches go through I/O binding: they are copied to the device once, and outputs stay there until they are asked
+for, or are given to another graph.
 """
 
 from __future__ import annotations
@@ -11,20 +14,60 @@ import contextlib
 import importlib
 import io
 import os
-from collections.abc import Iterator
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from fusili_mir.arrays import Float32
-from fusili_mir.errors import FusiliError, InputError, MissingExtraError
+from fusili_mir.errors import FusiliError, FusiliWarning, InputError, MissingExtraError
+from fusili_mir.model.devices import Device, device_names, why_not
 
-__all__ = ["GraphSession", "available_devices", "default_threads", "onnxruntime_version", "open_session"]
+__all__ = [
+    "DeviceMemoryError",
+    "DeviceTensor",
+    "DeviceWarning",
+    "GraphSession",
+    "available_devices",
+    "default_threads",
+    "onnxruntime_version",
+    "open_session",
+]
 
-_SUFFIX = "ExecutionProvider"
-_REMOTE = {"Azure"}  # providers that send data elsewhere
+_AUTO = ("cuda",)  # devices that "auto" tries before the CPU
 _FATAL, _ERROR, _WARNING = 4, 3, 2  # severities in onnxruntime's log
+_OUT_OF_MEMORY = ("failed to allocate memory", "out of memory", "bad allocation", "bad_alloc")
+
+
+class DeviceWarning(FusiliWarning):
+    """A device that cannot be used, so that another one is."""
+
+
+class DeviceMemoryError(FusiliError):
+    """A batch that does not fit into the memory of its device."""
+
+
+@dataclass(frozen=True, eq=False)
+class DeviceTensor:
+    """An output of a graph, in the memory of the device.
+
+    Attributes
+    ----------
+    value : onnxruntime.OrtValue
+    """
+
+    value: Any
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Its shape."""
+        return tuple(self.value.shape())
+
+    def to_numpy(self) -> Float32:
+        """Copy it from the device."""
+        return np.asarray(self.value.numpy(), np.float32)
 
 
 @dataclass(frozen=True)
@@ -34,15 +77,20 @@ class GraphSession:
     Attributes
     ----------
     session : onnxruntime.InferenceSession
-    device : str
+    place : Device
         Device that it runs on.
     n_threads : int
         Number of threads, if the device is the CPU.
     """
 
     session: Any
-    device: str
+    place: Device
     n_threads: int
+
+    @property
+    def device(self) -> str:
+        """Name of the device that it runs on."""
+        return self.place.name
 
     def run(self, name: str, batch: Float32, outputs: list[str]) -> list[Float32]:
         """Run a batch through the graph.
@@ -60,13 +108,45 @@ class GraphSession:
         list of np.ndarray, float32
             Outputs in the requested order.
         """
+        return [tensor.to_numpy() for tensor in self.run_bound({name: batch}, outputs)]
+
+    def run_bound(
+        self, inputs: Mapping[str, Float32 | DeviceTensor], outputs: Sequence[str]
+    ) -> list[DeviceTensor]:
+        """Run a batch through the graph, and leave the outputs on the device.
+
+        Parameters
+        ----------
+        inputs : mapping of str to np.ndarray or DeviceTensor
+            Inputs by name; tensors of the same device are not copied.
+        outputs : sequence of str
+            Names of the requested outputs.
+        """
+        memory, number = self.place.memory, self.place.number
         try:
-            arrays = self.session.run(outputs, {name: np.ascontiguousarray(batch, np.float32)})
+            binding = self.session.io_binding()
+            held = {name: self._on_device(value) for name, value in inputs.items()}  # until the run is over
+            for name, tensor in held.items():
+                binding.bind_ortvalue_input(name, tensor.value)
+            for name in outputs:
+                binding.bind_output(name, memory, number)
+            binding.synchronize_inputs()
+            self.session.run_with_iobinding(binding)
+            binding.synchronize_outputs()
+            return [DeviceTensor(value) for value in binding.get_outputs()]
         except Exception as error:  # onnxruntime's errors have no common base
-            raise FusiliError(
-                f"onnxruntime cannot run a batch of shape {batch.shape} on {self.device} ({_one_line(error)})"
+            shapes = " and ".join(str(tuple(value.shape)) for value in inputs.values())
+            kind = DeviceMemoryError if _is_out_of_memory(error) else FusiliError
+            raise kind(
+                f"onnxruntime cannot run a batch of shape {shapes} on {self.device} ({_one_line(error)})"
             ) from error
-        return [np.asarray(array, np.float32) for array in arrays]
+
+    def _on_device(self, value: Float32 | DeviceTensor) -> DeviceTensor:
+        if isinstance(value, DeviceTensor):
+            return value
+        array = np.ascontiguousarray(value, np.float32)
+        make = _onnxruntime().OrtValue.ortvalue_from_numpy
+        return DeviceTensor(make(array, self.place.memory, self.place.number))
 
 
 def onnxruntime_version() -> str:
@@ -76,11 +156,7 @@ def onnxruntime_version() -> str:
 
 def available_devices() -> tuple[str, ...]:
     """Return the devices that the installed onnxruntime was built for, the CPU last; they may not work here."""
-    providers = _onnxruntime().get_available_providers()
-    names = [name.removesuffix(_SUFFIX) for name in providers]
-    return tuple(
-        sorted({name.lower() for name in names if name not in _REMOTE}, key=lambda n: (n == "cpu", n))
-    )
+    return device_names(_onnxruntime().get_available_providers())
 
 
 def default_threads() -> int:
@@ -90,7 +166,12 @@ def default_threads() -> int:
     return os.cpu_count() or 1
 
 
-def open_session(graph: bytes, device: str = "auto", n_threads: int | None = None) -> GraphSession:
+def open_session(
+    graph: bytes,
+    device: str = "auto",
+    n_threads: int | None = None,
+    device_options: Mapping[str, str] | None = None,
+) -> GraphSession:
     """Open a graph.
 
     Parameters
@@ -98,62 +179,92 @@ def open_session(graph: bytes, device: str = "auto", n_threads: int | None = Non
     graph : bytes
         Content of an ONNX file.
     device : str
-        "auto" uses CUDA if it works, otherwise the CPU; "cpu", "cuda" or another of `available_devices` uses that
-        one or raises an error.
+        "auto" uses CUDA if it works, otherwise the CPU; "cpu", "cuda", "cuda:1" or another of
+        `available_devices` uses that one or raises an error.
     n_threads : int, optional
         Number of CPU threads; by default one per CPU.
+    device_options : mapping of str to str, optional
+        Options of the execution provider, as onnxruntime names them.
 
     Returns
     -------
     GraphSession
+
+    Warns
+    -----
+    DeviceWarning
+        Once, if "auto" takes the CPU although this onnxruntime was built for CUDA.
     """
-    device = device.lower()
     devices = available_devices()
-    if device != "auto" and device not in devices:
+    automatic = device.lower() == "auto"
+    if automatic:
+        found = [name for name in _AUTO if name in devices]
+        chosen = Device.parse(found[0] if found else "cpu", device_options if found else None)
+    else:
+        chosen = Device.parse(device, device_options)
+    if chosen.name not in devices:
         raise InputError(
-            f"device {device!r} is not supported by this onnxruntime, which has {', '.join(devices)}; "
+            f"device {chosen.name!r} is not supported by this onnxruntime, which has {', '.join(devices)}; "
             + (
                 "install fusili-mir[gpu] in place of [cpu]"
-                if device == "cuda"
+                if chosen.name in ("cuda", "tensorrt")
                 else "choose one of these or auto"
             )
         )
     if n_threads is not None and n_threads < 1:
         raise InputError(f"{n_threads} threads, expected at least 1")
     n_threads = n_threads or default_threads()
-    wanted = device if device != "auto" else "cuda" if "cuda" in devices else "cpu"
-    session = _create(graph, wanted, n_threads)
-    if session is None and device == "auto":
-        wanted = "cpu"
-        session = _create(graph, wanted, n_threads)
-    if session is None:
+    opened = _create(graph, chosen, n_threads)
+    if isinstance(opened, _NotUsable) and automatic:
+        _warn_once(f"{chosen} cannot be used, so the model runs on the CPU: {opened.reason}")
+        chosen = Device("cpu")
+        opened = _create(graph, chosen, n_threads)
+    if isinstance(opened, _NotUsable):
         raise InputError(
-            f"device {wanted!r} is supported by this onnxruntime but does not work on this machine: "
-            "a driver or library is missing; choose cpu or auto"
+            f"device {str(chosen)!r} is supported by this onnxruntime but does not work on this machine "
+            f"({opened.reason}); choose cpu or auto"
         )
-    return GraphSession(session, wanted, n_threads)
+    return GraphSession(opened, chosen, n_threads)
 
 
-def _create(graph: bytes, device: str, n_threads: int) -> Any:
-    """Return a session that runs on the device; None if it would run elsewhere."""
+@dataclass(frozen=True)
+class _NotUsable:
+    reason: str
+
+
+def _create(graph: bytes, device: Device, n_threads: int) -> Any:
+    """Return a session that runs on the device, or why there is none."""
     runtime = _onnxruntime()
-    provider = next(
-        name for name in runtime.get_available_providers() if name.removesuffix(_SUFFIX).lower() == device
-    )
+    asked = device.providers(runtime.get_available_providers())
     options = runtime.SessionOptions()
     options.intra_op_num_threads = n_threads
     options.inter_op_num_threads = 1
-    options.log_severity_level = _ERROR if device == "cpu" else _FATAL
-    with _quiet(runtime) if device != "cpu" else contextlib.nullcontext():
-        if device == "cuda" and hasattr(runtime, "preload_dlls"):
+    options.log_severity_level = _ERROR if device.name == "cpu" else _FATAL
+    with _quiet(runtime) if device.name != "cpu" else contextlib.nullcontext():
+        if device.memory == "cuda" and hasattr(runtime, "preload_dlls"):
             runtime.preload_dlls()
         try:
-            session = runtime.InferenceSession(graph, options, providers=[provider], enable_fallback=0)
+            session = runtime.InferenceSession(graph, options, providers=asked, enable_fallback=0)
         except Exception as error:  # onnxruntime's errors have no common base
-            if device != "cpu":
-                return None
+            if device.name != "cpu":
+                return _NotUsable(why_not(device.name, error))
             raise InputError(f"onnxruntime cannot load the graph ({_one_line(error)})") from error
-    return session if session.get_providers()[0] == provider else None
+    if session.get_providers()[0] != asked[0][0]:
+        return _NotUsable(why_not(device.name, None))
+    return session
+
+
+_warned: set[str] = set()
+
+
+def _warn_once(text: str) -> None:
+    if text not in _warned:
+        _warned.add(text)
+        warnings.warn(text, DeviceWarning, stacklevel=3)
+
+
+def _is_out_of_memory(error: Exception) -> bool:
+    return any(sign in str(error).lower() for sign in _OUT_OF_MEMORY)
 
 
 @contextlib.contextmanager

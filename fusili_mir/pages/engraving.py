@@ -201,15 +201,19 @@ def engrave_excerpts(
     excerpts = render_excerpts(
         score_file.filename, data, _input_from(score_file), options.to_verovio(), ranges
     )
-    return [_locate(score_file, options, pages) for pages in excerpts]
+    return [
+        _locate(score_file, options, pages, last) for pages, (_, last) in zip(excerpts, ranges, strict=True)
+    ]
 
 
 def _input_from(score_file: ScoreFile) -> str:
     return "xml" if score_file.kind == "musicxml" else "mei"
 
 
-def _locate(score_file: ScoreFile, options: EngravingOptions, pages: Iterable[str]) -> Engraving:
-    """Find out what lies where on the pages that Verovio drew."""
+def _locate(
+    score_file: ScoreFile, options: EngravingOptions, pages: Iterable[str], last: int | None = None
+) -> Engraving:
+    """Find out what lies where on the pages that Verovio drew; `last` is the last measure to be drawn."""
     px_per_unit = options.px_per_mm / _DRAWING_UNITS_PER_MM
     layout = SvgLayout(score_file, px_per_unit, space_px=options.px_per_mm * options.staff_height_mm / 4)
     svgs = []
@@ -217,7 +221,7 @@ def _locate(score_file: ScoreFile, options: EngravingOptions, pages: Iterable[st
         root = etree.fromstring(svg.encode(), etree.XMLParser(huge_tree=True))
         layout.add_page(root)
         svgs.append(_svg_in_pixels(root, options.px_per_mm))
-    return Engraving(tuple(svgs), layout.notes(), layout.measures(), layout.systems(), layout.staves())
+    return Engraving(tuple(svgs), layout.notes(), layout.measures(last), layout.systems(), layout.staves())
 
 
 def _svg_in_pixels(root: etree._Element, px_per_mm: float) -> str:

@@ -54,9 +54,13 @@ class SvgLayout:
         """Return the note heads found so far; both `id` and `notated_id` are the id of the head."""
         return np.array(self._notes, NOTE_DTYPE)
 
-    def measures(self) -> Table:
-        """Return the measures; those inside a multi-measure rest get equal shares of its box."""
-        return _with_hidden_measures(np.array(self._measures, MEASURE_DTYPE), self._measure_numbers)
+    def measures(self, last: int | None = None) -> Table:
+        """Return the measures, up to the `last` that was to be drawn (by default that of the score).
+
+        Those inside a multi-measure rest get equal shares of its box.
+        """
+        numbers = self._measure_numbers[: None if last is None else last + 1]
+        return _with_hidden_measures(np.array(self._measures, MEASURE_DTYPE), numbers)
 
     def systems(self) -> Table:
         """Return the systems."""

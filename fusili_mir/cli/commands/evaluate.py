@@ -7,10 +7,12 @@ from typing import Any
 
 import click
 
+from fusili_mir.cli.device_options import read_device_options
 from fusili_mir.cli.evaluating.bundle_on_data import measure_bundle
 from fusili_mir.cli.evaluating.matrices_on_data import MatrixFlags, judge_matrices, matrix_options
 from fusili_mir.cli.evaluating.measuring import Measuring, measuring_options
 from fusili_mir.cli.evaluating.paper_tables import reproduce_table, reproduction_options
+from fusili_mir.cli.evaluating.running import Running, running_options
 from fusili_mir.cli.evaluating.sections import SectionedCommand
 
 __all__ = ["command"]
@@ -19,12 +21,14 @@ __all__ = ["command"]
 @click.command(name="evaluate", cls=SectionedCommand)
 @click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="BUNDLE DATA")
 @measuring_options
-@click.option("--device", default="auto", show_default=True, help="Where the model runs: auto, cpu, cuda.")
+@running_options
 @matrix_options
 @reproduction_options
 def command(
     paths: tuple[Path, ...],
     device: str,
+    batch_size: int | None,
+    device_options: tuple[str, ...],
     matrix: bool,
     grid: str,
     clip_sec: float,
@@ -45,12 +49,13 @@ def command(
     RUNS_DIR (or table2) fills the paper's tables from a folder of bundles, with --on msmd=DIR and the like.
     """
     measuring = Measuring(**measured)
+    running = Running(device, batch_size, read_device_options(device_options))
     if measuring.n_segments is not None and (measuring.one_per_piece or reproduce or matrix):
         raise click.UsageError("--segments does not go with --one-per-piece, --reproduce or --matrix")
     if reproduce:
-        reproduce_table(reproduce, paths, datasets, device, measuring)
+        reproduce_table(reproduce, paths, datasets, running, measuring)
     elif matrix:
         flags = MatrixFlags(grid, clip_sec, vertical, horizontal, leave_out, seq2seq)
         judge_matrices(paths, flags, measuring)
     else:
-        measure_bundle(paths, device, measuring)
+        measure_bundle(paths, running, measuring)

@@ -25,10 +25,10 @@ __all__ = ["command"]
 @click.option("-o", "--out", required=True, type=click.Path(path_type=Path), help="Folder of the bundle.")
 @click.option(
     "--precision",
-    type=click.Choice(["fp32", "int8"]),
+    type=click.Choice(["fp32", "fp16", "int8"]),
     default="fp32",
     show_default=True,
-    help="Precision of the weights of matrix products.",
+    help="Precision of the weights: fp16 for GPUs (a graph that loses too much stays in fp32), int8 for CPUs.",
 )
 @click.option(
     "--opset",

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from fusili_mir.cli.evaluating.measuring import Measuring, evaluation_packages, expect_paths
+from fusili_mir.cli.evaluating.running import Running
 from fusili_mir.cli.evaluating.sections import SectionOption, add_options
 
 if TYPE_CHECKING:
@@ -21,7 +22,11 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def reproduce_table(
-    table: TableName, paths: tuple[Path, ...], datasets: tuple[str, ...], device: str, measuring: Measuring
+    table: TableName,
+    paths: tuple[Path, ...],
+    datasets: tuple[str, ...],
+    running: Running,
+    measuring: Measuring,
 ) -> None:
     """Measure the bundles of a table, and print our numbers beside the published ones."""
     (runs,) = expect_paths(paths, 1, "RUNS_DIR, a folder of bundles")
@@ -29,7 +34,7 @@ def reproduce_table(
     with evaluation_packages():
         from fusili_training.evaluation.reproduce import fill_table, format_reproduction
     data = dict(_name_and_path(dataset) for dataset in datasets)
-    reports = fill_table(table, runs, data, options, device)
+    reports = fill_table(table, runs, data, options, running.encoder)
     click.echo(format_reproduction(table, reports, measuring.kind))
 
 

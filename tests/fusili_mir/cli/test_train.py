@@ -135,7 +135,7 @@ def test_a_dry_run_prints_what_a_run_would_take_and_writes_nothing(
             "has audio at 16000 Hz; the backbone small takes 32000 Hz",
         ),
         (["model.backbone_options.margin_spaces=4"], "images of shape (4, 1, 128, 96)"),
-        (["training.precision=bfloat16"], "training.precision is bfloat16 on a CPU"),
+        (["data.msmd=nowhere"], "data.msmd is for models that take squares"),
     ],
 )
 def test_what_cannot_be_trained_gives_one_line_and_exit_code_1(

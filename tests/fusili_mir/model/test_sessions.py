@@ -14,7 +14,14 @@ from onnx import TensorProto, helper
 
 from fusili_mir.errors import FusiliError, InputError, MissingExtraError
 from fusili_mir.model import sessions
-from fusili_mir.model.sessions import available_devices, default_threads, open_session
+from fusili_mir.model.encoder import SIMILARITY_GRAPH
+from fusili_mir.model.sessions import (
+    DeviceTensor,
+    DeviceWarning,
+    available_devices,
+    default_threads,
+    open_session,
+)
 
 
 def test_a_graph_runs_on_the_cpu_with_the_requested_threads() -> None:
@@ -44,10 +51,11 @@ def test_an_unknown_device_is_refused_with_the_available_ones(monkeypatch) -> No
 def without_gpu() -> SimpleNamespace:
     """An onnxruntime that was built for CUDA, on a machine where CUDA does not work: it falls back silently."""
 
-    def session(graph: bytes, options: object, providers: list[str], enable_fallback: int) -> object:
+    def session(graph: bytes, options: object, providers: list[object], enable_fallback: int) -> object:
         return onnxruntime.InferenceSession(graph, options, providers=["CPUExecutionProvider"])
 
     return SimpleNamespace(
+        OrtValue=onnxruntime.OrtValue,
         get_available_providers=lambda: ["CUDAExecutionProvider", "CPUExecutionProvider"],
         SessionOptions=onnxruntime.SessionOptions,
         InferenceSession=session,
@@ -55,10 +63,56 @@ def without_gpu() -> SimpleNamespace:
     )
 
 
-def test_auto_takes_the_cpu_where_cuda_is_listed_but_does_not_work(monkeypatch) -> None:
+def test_auto_takes_the_cpu_where_cuda_is_listed_but_does_not_work_and_says_why_once(monkeypatch) -> None:
     monkeypatch.setattr(sessions, "_onnxruntime", without_gpu)
+    monkeypatch.setattr(sessions, "_warned", set())
     assert available_devices() == ("cuda", "cpu")
-    assert open_session(pitch_audio_graph(), "auto").device == "cpu"
+    with pytest.warns(DeviceWarning, match="cuda cannot be used, so the model runs on the CPU: onnxruntime"):
+        assert open_session(pitch_audio_graph(), "auto").device == "cpu"
+    assert open_session(pitch_audio_graph(), "auto").device == "cpu"  # a second warning would be an error
+
+
+def failing(message: str) -> SimpleNamespace:
+    """An onnxruntime whose CUDA provider raises an error; the CPU works."""
+
+    def session(graph: bytes, options: object, providers: list[object], enable_fallback: int) -> object:
+        if len(providers) > 1:
+            raise RuntimeError(message)
+        return onnxruntime.InferenceSession(graph, options, providers=["CPUExecutionProvider"])
+
+    runtime = without_gpu()
+    runtime.InferenceSession = session
+    return runtime
+
+
+def test_the_reason_is_that_of_onnxruntime(monkeypatch) -> None:
+    monkeypatch.setattr(sessions, "_onnxruntime", lambda: failing("CUDA failure 100:\nno device is detected"))
+    monkeypatch.setattr(sessions, "_warned", set())
+    with pytest.warns(DeviceWarning, match="on the CPU: CUDA failure 100: no device is detected"):
+        open_session(pitch_audio_graph(), "auto")
+    with pytest.raises(InputError, match=r"machine \(CUDA failure 100: no device is detected\); choose cpu"):
+        open_session(pitch_audio_graph(), "cuda")
+
+
+def test_outputs_stay_bound_and_go_into_the_next_graph_without_a_copy() -> None:
+    session = open_session(pitch_audio_graph(), "cpu", n_threads=1)
+    noise = np.random.default_rng(0).normal(size=(4, 1280)).astype(np.float32) / 9
+    (frames,) = session.run_bound({"waveforms": noise}, ["frames"])
+    assert isinstance(frames, DeviceTensor)
+    assert frames.shape == (4, 2, 18)
+    compare = open_session(SIMILARITY_GRAPH.read_bytes(), "cpu", n_threads=1)
+    (found,) = compare.run_bound({"patches": frames, "frames": frames}, ["similarity"])
+    local = frames.to_numpy()
+    assert found.to_numpy() == pytest.approx(local @ local.swapaxes(1, 2), abs=1e-6)
+
+
+def test_two_windows_of_a_recording_are_compared_as_one() -> None:
+    rng = np.random.default_rng(0)
+    patches, frames = rng.normal(size=(2, 3, 4)), rng.normal(size=(4, 5, 4))
+    session = open_session(SIMILARITY_GRAPH.read_bytes(), "cpu", n_threads=1)
+    (found,) = session.run_bound({"patches": patches, "frames": frames}, ["similarity"])  # type: ignore[dict-item]
+    joined = frames.reshape(2, 10, 4)
+    assert found.to_numpy() == pytest.approx(patches @ joined.swapaxes(1, 2), abs=1e-5)
 
 
 def test_cuda_by_name_is_an_error_where_it_does_not_work(monkeypatch) -> None:

@@ -7,7 +7,7 @@ import pytest
 from example_scores import VOLTAS, measure, melody, note, piano, score, song
 
 from fusili_mir.errors import InputError
-from fusili_mir.pages.engraving import EngravingOptions, engrave
+from fusili_mir.pages.engraving import EngravingOptions, engrave, engrave_excerpts
 from fusili_mir.pages.raster import page_size_px, rasterise
 from fusili_mir.scores.score_file import ScoreFile, read_score_file
 
@@ -103,6 +103,20 @@ def test_chords_grace_notes_and_tied_notes_have_a_box_each(read) -> None:
 
 def test_a_pick_up_measure_keeps_its_number(read) -> None:
     assert engrave(read(VOLTAS)).measures["number"].tolist() == ["0", "1", "2", "3"]
+
+
+def test_an_excerpt_is_a_piece_of_its_own_with_the_measures_of_the_whole(read) -> None:
+    content = read(melody(6))
+    whole = engrave(content)
+    first, second, overlapping = engrave_excerpts(content, [(0, 1), (2, 5), (4, 5)])
+    assert first.measures["measure"].tolist() == [0, 1]
+    assert overlapping.measures["measure"].tolist() == [4, 5]
+    for excerpt, measures in ((first, (0, 1)), (second, (2, 3, 4, 5)), (overlapping, (4, 5))):
+        expected = whole.notes["id"][np.isin(whole.notes["measure"], measures)]
+        assert excerpt.notes["id"].tolist() == expected.tolist()
+        assert excerpt.measures["x1"].max() == pytest.approx(excerpt.systems["x1"].max(), abs=1)
+        # clef and key stand before the first note, as at the beginning of the piece
+        assert excerpt.notes["x0"].min() > excerpt.systems["x0"][0] + 4 * excerpt.systems["space_px"][0]
 
 
 def test_measures_hidden_in_a_multi_measure_rest_share_its_box(read) -> None:

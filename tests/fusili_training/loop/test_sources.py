@@ -67,7 +67,7 @@ def msmd(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def local_keys(msmd: Path, ranks: ProcessRanks, split_file: str | None = None) -> list[str]:
     batches = MsmdBatches(str(msmd), split_file, FusiliModel(PAPER), ranks, batch_size=4)
-    keys = []
+    keys: list[str] = []
     for batch in batches:
         assert batch.images.shape[1:] == (1, 224, 224)
         assert batch.waveforms.shape[1] == 20 * 48_000

@@ -10,7 +10,7 @@ from fusili_mir.geometry import FrameGrid, PatchGrid
 from fusili_mir.model.encoder import Encoder
 from fusili_training.data.shard_folder import Pair
 from fusili_training.evaluation.matrices import MatrixFiles
-from fusili_training.evaluation.pair_encoder import encode_pairs
+from fusili_training.evaluation.pair_encoder import clips_divide_the_protocol, compare_squares, encode_pairs
 from fusili_training.truth import TruthArray
 
 __all__ = ["ComparedPair", "MatrixGrid", "compare_by_bundle", "compare_by_matrices"]
@@ -46,7 +46,11 @@ class MatrixGrid:
 
 
 def compare_by_bundle(encoder: Encoder, pairs: Iterable[Pair]) -> Iterator[ComparedPair]:
-    """Compare pairs by the cosines of a bundle."""
+    """Compare pairs by the cosines of a bundle; those of squares are computed on its device."""
+    if clips_divide_the_protocol(encoder):
+        for square, patches, frames, similarity in compare_squares(encoder, pairs):
+            yield ComparedPair(square.key, similarity, patches, frames, square.truth)
+        return
     for pair in encode_pairs(encoder, pairs):
         yield ComparedPair(pair.key, pair.similarity, pair.patch_grid, pair.frame_grid, pair.truth)
 

@@ -21,7 +21,7 @@ from fusili_mir.model.encoder import Encoder
 from fusili_training.data.shard_folder import Pair
 from fusili_training.truth import TruthArray
 
-__all__ = ["PROTOCOL_SEC", "EncodedPair", "encode_pairs"]
+__all__ = ["PROTOCOL_SEC", "EncodedPair", "clips_divide_the_protocol", "compare_squares", "encode_pairs"]
 
 PROTOCOL_SEC = 20.0
 """Length of the clips that go with squares; shorter ones are padded with zeros."""
@@ -115,7 +115,8 @@ def _image(pair: Pair, encoder: Encoder) -> Float32:
 
 def _encode_images(encoder: Encoder, images: Float32) -> list[_EncodedImage]:
     spec = encoder.bundle.image
-    outputs = encoder.image_session.run(spec.input, images, [spec.local_output, spec.global_output])
+    names = [spec.local_output, spec.global_output]
+    outputs = encoder.run_in_memory(encoder.image_session, spec.input, images, names)
     n_patches = spec.rows * (images.shape[3] // spec.patch_width_px)
     if outputs[0].shape[:2] != (len(images), n_patches):
         raise FusiliError(
@@ -153,14 +154,59 @@ def _encode_clip(encoder: Encoder, pair: Pair) -> EncodedAudio:
 def _encode_square_clip(encoder: Encoder, pair: Pair) -> EncodedAudio:
     """Encode 20 s as in training: windows side by side, at the level of the file."""
     spec = encoder.bundle.audio
-    waveform = pair.waveform
-    if pair.sample_rate_hz != spec.sample_rate_hz:
-        waveform = soxr.resample(waveform, pair.sample_rate_hz, spec.sample_rate_hz)
-    n_samples = round(PROTOCOL_SEC * spec.sample_rate_hz)
-    waveform = np.pad(waveform[:n_samples], (0, max(0, n_samples - len(waveform)))).astype(np.float32)
+    waveform = _protocol_waveform(encoder, pair)
     frames, clips = encoder.encode_windows(waveform)
     envelope_meter = EnvelopeMeter(spec.sample_rate_hz, 0.0)
     for _ in envelope_meter.listen([waveform]):
         pass
     grid = FrameGrid(len(frames), spec.frame_sec, 0.0, PROTOCOL_SEC)
     return EncodedAudio(frames, grid, clips, envelope_meter.envelope())
+
+
+def _protocol_waveform(encoder: Encoder, pair: Pair) -> Float32:
+    """Return 20 s at the bundle's rate, padded with zeros."""
+    spec = encoder.bundle.audio
+    waveform = pair.waveform
+    if pair.sample_rate_hz != spec.sample_rate_hz:
+        waveform = soxr.resample(waveform, pair.sample_rate_hz, spec.sample_rate_hz)
+    n_samples = round(PROTOCOL_SEC * spec.sample_rate_hz)
+    return np.pad(waveform[:n_samples], (0, max(0, n_samples - len(waveform)))).astype(np.float32)
+
+
+def compare_squares(
+    encoder: Encoder, pairs: Iterable[Pair]
+) -> Iterator[tuple[Pair, PatchGrid, FrameGrid, Float32]]:
+    """Compare pairs of squares on the device, in batches: only their similarities leave it.
+
+    Parameters
+    ----------
+    encoder : Encoder
+        A bundle that takes squares and clips that divide 20 s.
+    pairs : iterable of Pair
+
+    Yields
+    ------
+    Pair, PatchGrid, FrameGrid, np.ndarray [shape=(N, M)]
+        The pair, its grids, and the cosines of its patches and frames.
+    """
+    image, audio = encoder.bundle.image, encoder.bundle.audio
+    n_samples = (audio.clip_frames or 1) * audio.frame_samples
+    for batch in _batches(pairs, encoder):
+        images = np.stack([_image(pair, encoder) for pair in batch])
+        waveforms = np.stack([_protocol_waveform(encoder, pair) for pair in batch])
+        found = encoder.compare_squares(images, waveforms.reshape(len(batch), -1, n_samples))
+        patches = PatchGrid(
+            image.rows, images.shape[3] // image.patch_width_px, image.patch_width_px, image.patch_height_px
+        )
+        frames = FrameGrid(found.shape[2], audio.frame_sec, 0.0, PROTOCOL_SEC)
+        for pair, similarity in zip(batch, found, strict=True):
+            yield pair, patches, frames, similarity
+
+
+def clips_divide_the_protocol(encoder: Encoder) -> bool:
+    """Return whether a bundle takes squares, and clips of which a whole number make 20 s."""
+    audio = encoder.bundle.audio
+    if encoder.bundle.image.segment != "square" or audio.clip_frames is None:
+        return False
+    n_samples = round(PROTOCOL_SEC * audio.sample_rate_hz)
+    return n_samples % (audio.clip_frames * audio.frame_samples) == 0

@@ -5,12 +5,12 @@ The bundle of a row lies in the subfolder named after its recipe, such as ``tabl
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
 from fusili_mir.errors import InputError
-from fusili_mir.model.bundle import load_bundle
+from fusili_mir.model.bundle import Bundle, load_bundle
 from fusili_mir.model.encoder import Encoder
 from fusili_training.evaluation.evaluating import Task, TaskOptions, evaluate_bundle
 from fusili_training.evaluation.local_task import PAPER_GRID
@@ -22,7 +22,11 @@ __all__ = ["fill_table", "format_reproduction"]
 
 
 def fill_table(
-    table: TableName, runs: Path, data: Mapping[str, Path], options: TaskOptions, device: str = "auto"
+    table: TableName,
+    runs: Path,
+    data: Mapping[str, Path],
+    options: TaskOptions,
+    open_encoder: Callable[[Bundle], Encoder] = Encoder,
 ) -> dict[str, dict[str, Report]]:
     """Evaluate the bundles of a table as the paper does.
 
@@ -35,7 +39,8 @@ def fill_table(
         Paths of "msmd", "pdmx" and "ytsv"; the columns of missing ones stay empty.
     options : TaskOptions
         Only `progress`, and for MSMD `splits` and `split_file`, are used.
-    device : str
+    open_encoder : callable
+        Opens a bundle.
 
     Returns
     -------
@@ -53,7 +58,7 @@ def fill_table(
         raise InputError(f"{runs}: none of the bundles of {table}; expected folders such as {recipes[0]}")
     reports: dict[str, dict[str, Report]] = {}
     for recipe in present:
-        encoder = Encoder(load_bundle(runs / recipe), device)
+        encoder = open_encoder(load_bundle(runs / recipe))
         reports[recipe] = {name: _evaluate(encoder, name, path, options) for name, path in data.items()}
     return reports
 
