@@ -31,6 +31,7 @@ from fusili_mir.alignment.anchored_stops import (
     pins_of_places,
 )
 from fusili_mir.alignment.anchors import Anchor, AnchorsLike, anchors_at_speed, as_anchors
+from fusili_mir.alignment.encoded_pair import EncodedPair
 from fusili_mir.alignment.frame_places import FRAME_DTYPE, frames_of_notes
 from fusili_mir.alignment.note_places import NotePlaces
 from fusili_mir.alignment.note_times import note_times
@@ -39,7 +40,7 @@ from fusili_mir.alignment.performance import NoteAlignment
 from fusili_mir.alignment.pitch_options import check_pitch
 from fusili_mir.alignment.pitch_shift import find_pitch
 from fusili_mir.alignment.place_decoding import decode_places
-from fusili_mir.alignment.playing_speed import audio_at_speed, result_at_own_speed
+from fusili_mir.alignment.playing_speed import result_at_own_speed
 from fusili_mir.alignment.provenance import find_provenance
 from fusili_mir.alignment.results import (
     ALIGNED_MEASURE_DTYPE,
@@ -51,7 +52,7 @@ from fusili_mir.alignment.results import (
     on_original_pages,
 )
 from fusili_mir.alignment.stop_pitches import evidence_of, pitches_of_notes
-from fusili_mir.alignment.unfolding_choice import check_unfold, choose_unfolding
+from fusili_mir.alignment.unfolding_choice import Unfolding, check_unfold, choose_unfolding
 from fusili_mir.arrays import Table
 from fusili_mir.audio.heard_recording import HeardRecording
 from fusili_mir.audio.recording import RecordingLike, open_recording
@@ -76,10 +77,12 @@ __all__ = [
     "AlignmentWarning",
     "align_encoded",
     "align_pages",
+    "align_pair",
     "align_recording",
     "align_score",
     "as_encoder",
     "decoding_options",
+    "encode_pair",
 ]
 
 
@@ -96,6 +99,7 @@ def align_encoded(
     jumps: bool = False,
     options: DecodingOptions | None = None,
     anchors: AnchorsLike = None,
+    unfolding: Unfolding | None = None,
 ) -> Alignment:
     """Align embeddings.
 
@@ -115,6 +119,8 @@ def align_encoded(
     anchors : file, mapping or sequence, optional
         Seconds that are known for measures, notes or places: ``{17: 42.5}``, a table, or what `as_anchors` reads.
         What lies between two anchors does not depend on anything else.
+    unfolding : Unfolding, optional
+        The repeats as they are played, if that is known already.
 
     Returns
     -------
@@ -129,7 +135,8 @@ def align_encoded(
     options, anchored = options or DecodingOptions(), as_anchors(anchors)
     check_anchors(anchored, audio.grid)
     if pages.score is not None:
-        alignment = _align_notes(pages, score, audio, scale, unfold, options, anchored)
+        chosen = unfolding or choose_unfolding(pages, score, audio, scale, unfold, options)
+        alignment = _align_notes(pages, score, audio, scale, chosen, options, anchored)
     else:
         alignment = _align_columns(pages, score, audio, scale, jumps, options, anchored)
     alignment = replace(on_original_pages(with_passed_measures(alignment)), anchors=anchored)
@@ -188,13 +195,43 @@ def align_recording(
     -------
     Alignment
     """
+    anchored = as_anchors(anchors)
+    pair = encode_pair(
+        pages, recording, model, unfold, jumps, cache, progress, start_sec, end_sec, transpose, tuning
+    )
+    return align_pair(pair, anchored, progress)
+
+
+def encode_pair(
+    pages: Any,
+    recording: RecordingLike | HeardRecording,
+    model: str | Path | Bundle | Encoder | None = None,
+    unfold: str = "auto",
+    jumps: bool = False,
+    cache: str | Path | None = None,
+    progress: bool = False,
+    start_sec: float | None = None,
+    end_sec: float | None = None,
+    transpose: str | float = "auto",
+    tuning: str | float | None = None,
+) -> EncodedPair:
+    """Encode pages and a recording, to align them once or, with other anchors, many times.
+
+    Parameters
+    ----------
+    pages, recording, model, unfold, jumps, cache, progress, start_sec, end_sec, transpose, tuning
+        See `align_recording`.
+
+    Returns
+    -------
+    EncodedPair
+    """
     encoder = as_encoder(model)
     if isinstance(recording, HeardRecording):
         opened = recording.recording
     else:
         recording = opened = open_recording(recording, start_sec, end_sec)
     check_pitch(transpose, tuning)
-    anchored = as_anchors(anchors)
     pages = open_pages(pages, progress=progress)
     _check_repeats(pages, unfold, jumps)
     with _heard(recording, encoder, progress) as heard:  # before the score: it may turn out to be silent
@@ -205,19 +242,49 @@ def align_recording(
         with stage("comparing pitches", shown=progress):
             pitch = find_pitch(pages, score, heard, encoder, transpose, tuning)
         audio = encoder.encode_recording(heard, progress, pitch.above_pages)
+    made_with = find_provenance(
+        pages, opened, encoder.bundle, unfold=unfold, jumps=jumps, transpose=transpose, tuning=tuning
+    )
+    options = decoding_options(encoder.bundle)
+    return EncodedPair(pages, opened, score, audio, encoder.bundle, pitch, options, unfold, jumps, made_with)
+
+
+def align_pair(pair: EncodedPair, anchors: AnchorsLike = None, progress: bool = False) -> Alignment:
+    """Align encoded pages and an encoded recording.
+
+    Parameters
+    ----------
+    pair : EncodedPair
+    anchors : file, mapping or sequence, optional
+        See `align_encoded`.
+    progress : bool
+        Whether to show on a terminal that it is at work.
+
+    Returns
+    -------
+    Alignment
+    """
+    anchored, grid = as_anchors(anchors), pair.audio.grid
+    check_anchors(anchored, grid)
     with stage("decoding", shown=progress):
-        scale, options = encoder.bundle.manifest.scale, decoding_options(encoder.bundle)
-        at_speed = audio_at_speed(audio, encoder.bundle.audio.frame_sec)
-        check_anchors(anchored, audio.grid)
-        factor = at_speed.grid.frame_sec / audio.grid.frame_sec
-        at_its_speed = anchors_at_speed(anchored, audio.grid.audio_start_sec, factor)
-        alignment = align_encoded(pages, score, at_speed, scale, unfold, jumps, options, at_its_speed)
-        alignment = replace(result_at_own_speed(alignment, audio.grid), anchors=anchored)
-    given: dict[str, Any] = {"unfold": unfold, "jumps": jumps, "transpose": transpose, "tuning": tuning}
+        alignment = align_encoded(
+            pair.pages,
+            pair.score,
+            pair.audio_at_speed,
+            pair.scale,
+            jumps=pair.jumps,
+            options=pair.options,
+            anchors=anchors_at_speed(anchored, grid.audio_start_sec, pair.speed),
+            unfolding=pair.unfolding,
+        )
+        alignment = result_at_own_speed(alignment, grid)
+    made_with = pair.made_with
     if anchored:
-        given["anchors"] = [anchor.to_json() for anchor in anchored]
-    made_with = find_provenance(pages, opened, encoder.bundle, **given)
-    return replace(alignment, made_with=made_with, pitch=pitch, recording=opened)
+        options = {**made_with.options, "anchors": [anchor.to_json() for anchor in anchored]}
+        made_with = replace(made_with, options=options)
+    return replace(
+        alignment, anchors=anchored, made_with=made_with, pitch=pair.pitch, recording=pair.recording
+    )
 
 
 def align_score(
@@ -404,11 +471,10 @@ def _align_notes(
     score: EncodedScore,
     audio: EncodedAudio,
     scale: float,
-    unfold: str,
+    chosen: Unfolding,
     options: DecodingOptions,
     anchors: tuple[Anchor, ...],
 ) -> Alignment:
-    chosen = choose_unfolding(pages, score, audio, scale, unfold, options)
     evidence = evidence_of(audio, pitches_of_notes(chosen.played, chosen.on_course), options.law)
     pins = pins_of_notes(anchors, pages, chosen.played, chosen.on_course)
     found = decode_path(chosen.similarity, audio.grid, scale, options, audio.sound, evidence, pins)
