@@ -40,7 +40,6 @@ __all__ = ["find_pitch"]
 
 _KEYS = range(-7, 8)  # semitones above the first guess
 _OCTAVES = (-12, 12)  # looked at in longer recordings: men who sing from a treble clef, guitars, small flutes
-_LOW_KEYS = (-8, -9, -10, -11, -13, -14)  # looked at if no other key is plain
 _EXCERPT_SEC = 20.0
 _LEAST_SEC = 10.0  # of an excerpt: shorter ones prove nothing
 _MOST_EXCERPTS = 3  # to choose by, and as many to confirm
@@ -50,6 +49,7 @@ _PROMISING = 0.2  # reliability of one excerpt at which the first guess is worth
 _KEPT_KEYS = 6  # after the first excerpt; half of them after the second
 _RIGHT = {1: 0.4, 2: 0.35, 3: 0.3}  # least reliability of all excerpts, by half their number
 _CONFIRMED = 0.25  # least reliability of the excerpts that a key was not chosen by
+_OCTAVE_RIGHT = 0.35  # least reliability of an octave in the excerpts to choose by
 _AHEAD = 0.1  # by which a key must be more reliable than the first guess
 _RIVAL = 0.4  # share of the reliability of the best key from which a neighbour may be meant
 _DECISIVE = 0.4  # difference in agreement that decides between neighbours
@@ -170,22 +170,21 @@ class _KeySearch:
             best = self._best(near, choosing)
             if self._reliability(best, choosing) >= _PLAIN:
                 return self._among_neighbours(best, choosing)
-        best = self._best(self._candidates(first), choosing)
+        best = self._or_octave(self._best(list(_KEYS), choosing), choosing)
         confirmed = self._reliability(best, confirming)
         if confirmed < _CONFIRMED or self._reliability(best, choosing + confirming) < _RIGHT[n]:
             return None
         if best and confirmed < self._reliability(0, confirming[:1]) + _AHEAD:
             best = 0
-        return self._among_neighbours(best, choosing)
+        return best if best in _OCTAVES else self._among_neighbours(best, choosing)
 
-    def _candidates(self, first: list[int]) -> list[int]:
-        """Return the keys to choose from; few seconds, read twice as fast, would favour low ones by chance."""
-        keys = list(_KEYS)
-        if self.recording.duration_sec >= 2 * _EXCERPT_SEC:
-            keys += _OCTAVES
-            if max(self._reliability(key, first) for key in keys) < _PLAIN:
-                keys += _LOW_KEYS
-        return keys
+    def _or_octave(self, best: int, excerpts: list[int]) -> int:
+        """Return an octave instead of a key if it explains excerpts better."""
+        if self.recording.duration_sec < 2 * _EXCERPT_SEC:
+            return best  # few seconds, read twice as fast, explain anything
+        octave = max(_OCTAVES, key=lambda key: self._reliability(key, excerpts))
+        least = max(_OCTAVE_RIGHT, self._reliability(best, excerpts))
+        return octave if self._reliability(octave, excerpts) > least else best
 
     @property
     def _first_guess_is_plain(self) -> bool:
