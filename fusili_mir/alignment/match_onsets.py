@@ -8,7 +8,10 @@ import partitura as pt
 
 from fusili_mir.errors import InputError
 
-__all__ = ["reference_onsets"]
+__all__ = ["TOLERANCES_MS", "reference_onsets"]
+
+TOLERANCES_MS = (25, 50, 100, 250, 500, 1000)
+"""Onset errors within which the field counts notes, in milliseconds."""
 
 
 def reference_onsets(filename: str | Path) -> dict[str, float]:

@@ -7,13 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fusili_mir.alignment.match_onsets import reference_onsets
+from fusili_mir.alignment.match_onsets import TOLERANCES_MS, reference_onsets
 from fusili_mir.alignment.performance import NoteAlignment
 from fusili_mir.errors import InputError, MissingExtraError
 
 __all__ = ["TOLERANCES_MS", "OnsetScores", "reference_onsets", "score_onsets"]
-
-TOLERANCES_MS = (25, 50, 100, 250, 500, 1000)
 
 
 @dataclass(frozen=True)

@@ -29,15 +29,12 @@ from fusili_training.evaluation.whole_pieces import WholePiece
 from fusili_training.random_streams import random_stream
 
 __all__ = [
-    "TOLERANCES_MS",
     "ComparedErrors",
     "errors_of_piece",
     "errors_of_segment",
     "median_error_ms",
     "share_within",
 ]
-
-TOLERANCES_MS = (25, 50, 100, 250, 500, 1000)
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,13 +8,13 @@ from functools import partial
 
 import numpy as np
 
+from fusili_mir.alignment.match_onsets import TOLERANCES_MS
 from fusili_mir.arrays import Float64
 from fusili_mir.errors import InputError
 from fusili_mir.model.encoder import Encoder
 from fusili_mir.progress import progress_bar
 from fusili_training.evaluation.bootstrap import Interval
 from fusili_training.evaluation.onset_errors import (
-    TOLERANCES_MS,
     ComparedErrors,
     errors_of_piece,
     errors_of_segment,

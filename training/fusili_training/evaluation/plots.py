@@ -11,12 +11,12 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
+from fusili_mir.alignment.match_onsets import TOLERANCES_MS
 from fusili_mir.arrays import Float64
 from fusili_mir.errors import OutputError
 from fusili_training.evaluation.compared_pairs import ComparedPair
 from fusili_training.evaluation.global_retrieval import Ranks
 from fusili_training.evaluation.judging_grid import JudgingGrid
-from fusili_training.evaluation.onset_errors import TOLERANCES_MS
 from fusili_training.placed_notes import sounding_patches
 
 if TYPE_CHECKING:
