@@ -189,6 +189,10 @@ def _load_tree(score_file: ScoreFile, keep_ids: bool = False) -> LoadedScore:
 
 def _checked(score: pt.score.Score, filename: str) -> pt.score.Score:
     """Return a score whose parts agree about measures and repeats, and whose note arrays can be made."""
+    for part in score.parts:
+        for note in part.notes:  # partitura ties a grace note in the middle of a tie to itself
+            if note.tie_prev is note or note.tie_next is note:
+                note.tie_prev = note.tie_next = None
     share_measure_lengths(score, filename)
     try:
         share_repeat_signs(score)

@@ -22,6 +22,8 @@ def mark_tuplets(measure: etree._Element, divisions: int) -> None:
     divisions : int
         Divisions of a quarter.
     """
+    if measure.find("note/time-modification") is None:
+        return
     voices: dict[tuple[str, str], list[etree._Element]] = {}
     for note in measure.iterchildren("note"):
         if note.find("chord") is None and note.find("grace") is None:
