@@ -148,10 +148,15 @@ class PdfPage:
 
     def _draw(self, grayscale: bool) -> Image.Image:
         with _open_pdf(self.filename) as document:
-            page = document[self.index]
-            scale = self.dpi / _POINTS_PER_INCH
-            _check_size(self.filename, *(int(side * scale) for side in page.get_size()))
-            drawn: Image.Image = page.render(scale=scale, grayscale=grayscale).to_pil()
+            try:
+                page = document[self.index]
+                scale = self.dpi / _POINTS_PER_INCH
+                _check_size(self.filename, *(int(side * scale) for side in page.get_size()))
+                drawn: Image.Image = page.render(scale=scale, grayscale=grayscale).to_pil()
+            except pypdfium2.PdfiumError as error:
+                raise InputError(
+                    f"{self.filename}: page {self.index + 1} of the PDF is damaged; leave it out (--pages)"
+                ) from error
             return drawn
 
 

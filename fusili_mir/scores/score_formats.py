@@ -4,19 +4,28 @@ from __future__ import annotations
 
 import codecs
 import io
+import lzma
 import os
 import re
+import struct
 import zipfile
+import zlib
 from pathlib import Path
 from typing import Literal, TypeAlias
 
-__all__ = ["SCORE_FORMATS", "ScoreFormat", "is_score_file", "score_format"]
+__all__ = ["DAMAGED_ARCHIVE", "SCORE_FORMATS", "ScoreFormat", "is_score_file", "score_format"]
 
 ScoreFormat: TypeAlias = Literal["xml", "musescore", "humdrum", "abc", "midi", "match"]
 """A kind of symbolic score; "xml" is MusicXML, MXL or MEI."""
 
 SCORE_FORMATS = "MusicXML, MXL, MEI, Humdrum kern, ABC, MIDI, a match file or a MuseScore file"
 """What can be read, for messages."""
+
+DAMAGED_ARCHIVE = (
+    *(zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error),
+    *(NotImplementedError, RuntimeError, EOFError, OSError, ValueError),
+)
+"""What Python raises for damaged or encrypted zip archives."""
 
 _HEAD_BYTES = 65_536
 _FOR_MUSESCORE = (  # read by MuseScore, and not recognised by content
@@ -71,5 +80,5 @@ def _holds_musescore(path: Path) -> bool:
     try:
         with zipfile.ZipFile(io.BytesIO(path.read_bytes())) as archive:
             return any(name.endswith(".mscx") for name in archive.namelist())
-    except (OSError, zipfile.BadZipFile):
+    except DAMAGED_ARCHIVE:
         return False

@@ -9,7 +9,7 @@ from pathlib import Path, PurePosixPath
 from lxml import etree
 
 from fusili_mir.errors import InputError
-from fusili_mir.scores.score_formats import SCORE_FORMATS
+from fusili_mir.scores.score_formats import DAMAGED_ARCHIVE, SCORE_FORMATS
 
 __all__ = ["MAX_SCORE_BYTES", "parse_xml", "read_bytes", "read_mxl"]
 
@@ -47,7 +47,7 @@ def read_mxl(data: bytes, filename: str) -> bytes:
                 rootfile = next(container.iter("{*}rootfile"), None)
                 name = rootfile.get("full-path", "") if rootfile is not None else ""
             else:
-                scores = [n for n in names if "/" not in n and n.endswith((".xml", ".musicxml"))]
+                scores = [n for n in names if "/" not in n and n.endswith((".xml", ".musicxml", ".mei"))]
                 name = scores[0] if scores else ""
             path = PurePosixPath(name)
             if path.is_absolute() or ".." in path.parts or "\\" in name:
@@ -55,7 +55,9 @@ def read_mxl(data: bytes, filename: str) -> bytes:
             if name not in names:
                 raise InputError(f"{filename}: a zip archive without a score inside, expected an MXL file")
             return _read_member(archive, name, filename)
-    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError, OSError) as error:
+    except InputError:
+        raise
+    except DAMAGED_ARCHIVE as error:
         raise InputError(f"{filename}: a damaged or encrypted MXL archive ({error})") from error
 
 

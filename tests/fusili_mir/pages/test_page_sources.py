@@ -144,6 +144,17 @@ def test_a_pdf_page_of_too_many_pixels_is_refused(tmp_path: Path) -> None:
         source.read()
 
 
+def test_a_damaged_page_of_a_pdf_is_named(tmp_path: Path) -> None:
+    page = "<</Type/{}/Parent 2 0 R/MediaBox[0 0 99 99]>>"
+    data = pdf_of(
+        CATALOGUE, "<</Type/Pages/Kids[3 0 R 4 0 R]/Count 2>>", page.format("Page"), page.format("Font")
+    )
+    whole, damaged = find_page_sources(save(tmp_path, "half.pdf", data))
+    assert whole.read().shape == (275, 275)
+    with pytest.raises(InputError, match=r"half\.pdf: page 2 of the PDF is damaged; leave it out"):
+        damaged.read()
+
+
 def test_a_damaged_pdf_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="the PDF is damaged"):
         find_page_sources(save(tmp_path, "torn.pdf", b"%PDF-1.4 torn"))

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import zipfile
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ from lxml import etree
 
 from fusili_mir.errors import InputError
 from fusili_mir.scores.score_file import ScoreFile, is_safe_id, read_score_file
-from fusili_mir.scores.score_formats import is_score_file
+from fusili_mir.scores.score_formats import is_score_file, score_format
 
 CONTAINER = '<container><rootfiles><rootfile full-path="{}"/></rootfiles></container>'
 MEI = (
@@ -181,6 +182,17 @@ def test_a_damaged_archive_is_refused(tmp_path: Path) -> None:
     path.write_bytes(path.read_bytes()[:-30])
     with pytest.raises(InputError, match="damaged or encrypted MXL"):
         read_score_file(path)
+
+
+@pytest.mark.parametrize("step", [7, 11])
+def test_an_archive_with_any_damaged_byte_is_read_or_refused(tmp_path: Path, step: int) -> None:
+    path = mxl(tmp_path, {"META-INF/container.xml": CONTAINER.format("a.xml"), "a.xml": melody(2)})
+    whole = path.read_bytes()
+    for place in range(2, len(whole), step):
+        path.write_bytes(whole[:place] + bytes([whole[place] ^ 0xFF]) + whole[place + 1 :])
+        with suppress(InputError):
+            score_format(path)
+            read_score_file(path)
 
 
 def test_an_archive_that_unpacks_to_too_much_is_refused(tmp_path: Path) -> None:
