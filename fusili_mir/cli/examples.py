@@ -35,6 +35,10 @@ EXAMPLES = {
         "fusili-mir train small-hybrid --data data",
         "fusili-mir train recipe.toml --override loss.alpha=0.5 --dry-run",
     ),
+    "view": (
+        "fusili-mir view out",
+        "fusili-mir view out-1933 out-2006 -o both.html",
+    ),
 }
 """Command -> lines that work as they are, but for the names of files."""
 

@@ -26,6 +26,7 @@ _COMMANDS = {
     "point": "Find the spots that sound at a given second, or when a given spot sounds.",
     "render": "Render a corpus of scores as training pairs.",
     "train": "Train a model from a recipe.",
+    "view": "See, hear and correct a result in the browser.",
 }
 """Name and one-line help of each command; `fusili_mir.cli.commands.NAME` holds its `command`."""
 

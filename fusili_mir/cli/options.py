@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -17,9 +17,10 @@ from fusili_mir.cli.times import TIME
 
 if TYPE_CHECKING:
     from fusili_mir.alignment.anchors import Anchor
+    from fusili_mir.alignment.encoded_pair import EncodedPair
     from fusili_mir.alignment.results import Alignment
 
-__all__ = ["AlignmentOptions", "alignment_arguments", "alignment_options"]
+__all__ = ["AlignmentOptions", "alignment_arguments", "alignment_options", "options_from_json"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -46,6 +47,12 @@ class AlignmentOptions:
     anchor: tuple[Anchor, ...]
     anchors: Path | None
 
+    def to_json(self) -> dict[str, Any]:
+        """Return the options with which a result can be decoded again; anchors are in a table of their own."""
+        kept = ("unfold", "jumps", "dpi", "page_range", "start_sec", "end_sec", "transpose", "tuning")
+        model = None if self.model is None else str(self.model.absolute())
+        return {"model": model, **{name: getattr(self, name) for name in kept}}
+
     def check(self, score: Sequence[Path]) -> bool:
         """Check a score in no time, and return whether it is symbolic."""
         from fusili_mir.pages.pages import check_score
@@ -53,21 +60,27 @@ class AlignmentOptions:
         return check_score(list(score), self.dpi, self.page_range)
 
     def align(self, score: Sequence[Path], audio: str) -> Alignment:
-        """Align the recording with the score, with progress bars on a terminal.
+        """Align the recording with the score, with progress bars on a terminal."""
+        from fusili_mir.alignment.aligning import align_pair
+        from fusili_mir.alignment.anchors import as_anchors
+
+        self.check(score)
+        anchors = (*self.anchor, *as_anchors(self.anchors))
+        return align_pair(self.encode(score, audio), anchors, progress=True)
+
+    def encode(self, score: Sequence[Path], audio: str) -> EncodedPair:
+        """Encode score and recording.
 
         What is fast comes first, so that a mistake is found before long work: the model is opened, then the
         recording is read, then the score is engraved or its systems are found.
         """
-        from fusili_mir.alignment.aligning import align_recording
-        from fusili_mir.alignment.anchors import as_anchors
+        from fusili_mir.alignment.aligning import encode_pair
         from fusili_mir.audio.heard_recording import HeardRecording
         from fusili_mir.audio.recording import open_recording
         from fusili_mir.model.bundle import default_bundle, load_bundle
         from fusili_mir.model.encoder import Encoder
         from fusili_mir.pages.pages import open_pages
 
-        self.check(score)
-        anchors = (*self.anchor, *as_anchors(self.anchors))
         bundle = load_bundle(self.model) if self.model else default_bundle()
         options = read_device_options(self.device_options)
         encoder = Encoder(bundle, self.device, batch_size=self.batch_size, device_options=options)
@@ -77,7 +90,7 @@ class AlignmentOptions:
         recording = open_recording(audio, self.start_sec, self.end_sec)
         with HeardRecording(recording, encoder.bundle.audio.sample_rate_hz, progress=True) as heard:
             pages = open_pages(list(score), dpi=self.dpi, progress=True, pages=self.page_range)
-            return align_recording(
+            return encode_pair(
                 pages,
                 heard,
                 encoder,
@@ -87,8 +100,28 @@ class AlignmentOptions:
                 progress=True,
                 transpose=self.transpose,
                 tuning=self.tuning,
-                anchors=anchors,
             )
+
+
+def options_from_json(kept: Mapping[str, Any]) -> AlignmentOptions:
+    """Return the options that `AlignmentOptions.to_json` has kept; for those that are missing, the usual ones."""
+    return AlignmentOptions(
+        model=Path(kept["model"]) if kept.get("model") else None,
+        device="auto",
+        device_options=(),
+        batch_size=None,
+        unfold=str(kept.get("unfold", "auto")),
+        jumps=bool(kept.get("jumps", False)),
+        dpi=float(kept.get("dpi", 200.0)),
+        page_range=kept.get("page_range"),
+        start_sec=kept.get("start_sec"),
+        end_sec=kept.get("end_sec"),
+        cache=None,
+        transpose=kept.get("transpose", "auto"),
+        tuning=kept.get("tuning"),
+        anchor=(),
+        anchors=None,
+    )
 
 
 def alignment_arguments(command: F) -> F:

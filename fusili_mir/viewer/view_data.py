@@ -69,6 +69,7 @@ def view_result(alignment: Alignment) -> ViewedResult:
         "recording": _recording(alignment, copy),
         "pages": [_page(alignment, page, picture) for page, picture in enumerate(pictures)],
         "systems": _systems(alignment),
+        "anchors": [anchor.to_json() for anchor in alignment.anchors],
         **result_tables(alignment),
     }
     return ViewedResult(data, pictures, None if copy is None else copy.sound)

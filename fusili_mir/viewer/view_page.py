@@ -22,7 +22,7 @@ from fusili_mir.viewer.embedded import Embedded
 from fusili_mir.viewer.script_inlining import inline_modules
 from fusili_mir.viewer.view_data import ViewedResult, view_result
 
-__all__ = ["VIEW_FILE", "save_view", "view_html"]
+__all__ = ["VIEW_FILE", "beside_names", "save_view", "save_viewed", "view_html"]
 
 VIEW_FILE = "view.html"
 """Name of the page in the folder of a result."""
@@ -51,13 +51,25 @@ def save_view(alignments: Alignment | Sequence[Alignment], filename: str | Path)
         raise InputError("no results to show; expected at least one")
     filename = Path(filename)
     results = [view_result(alignment) for alignment in alignments]
-    beside = {
-        result.sound.key: result.sound for result in results if result.sound and _is_large(result.sound)
-    }
-    names = {key: f"{filename.stem}-{key[:8]}.{_suffix(sound)}" for key, sound in beside.items()}
-    for key, sound in beside.items():
-        filename.with_name(names[key]).write_bytes(sound.content)
+    save_viewed(results, filename)
+
+
+def save_viewed(results: Sequence[ViewedResult], filename: Path) -> None:
+    """Write what is known of results as a page, and large recordings beside it."""
+    beside = beside_names(results, filename.stem)
+    for name, sound in beside.values():
+        filename.with_name(name).write_bytes(sound.content)
+    names = {key: name for key, (name, _) in beside.items()}
     filename.write_text(view_html(results, names), encoding="utf-8")
+
+
+def beside_names(results: Sequence[ViewedResult], stem: str = "view") -> dict[str, tuple[str, Embedded]]:
+    """Return the recordings that are too large to be inside a page: key -> name of a file, and its content."""
+    return {
+        result.sound.key: (f"{stem}-{result.sound.key[:8]}.{_suffix(result.sound)}", result.sound)
+        for result in results
+        if result.sound and _is_large(result.sound)
+    }
 
 
 def view_html(

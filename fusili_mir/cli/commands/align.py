@@ -56,6 +56,8 @@ def command(
     from fusili_mir.output.alignment_files import check_formats, write_formats
     from fusili_mir.output.score_with_ids import check_has_ids, save_score_with_ids
     from fusili_mir.staging import staged_folder
+    from fusili_mir.viewer.inputs import INPUTS_FILE, Inputs, save_inputs
+    from fusili_mir.viewer.view_page import VIEW_FILE
 
     chosen_options = AlignmentOptions(**options)
     with staged_folder(out, force) as folder, plain_warnings():
@@ -66,6 +68,10 @@ def command(
         alignment = chosen_options.align(score, audio)
         with stage("writing"):
             write_formats(alignment, folder, formats)
+            if VIEW_FILE in {file.name for file in folder.iterdir()} and audio != "-":
+                kept = {**chosen_options.to_json(), "formats": list(formats)}
+                inputs = Inputs(score, Path(audio), kept)
+                save_inputs(inputs, folder / INPUTS_FILE, out)
             if write_score:
                 save_score_with_ids(alignment.pages, folder / "score.musicxml")
     say_summary(f"{_summary(alignment)} -> {out}")

@@ -5,6 +5,7 @@ import { KEYS, listenToKeys } from "./keys.js";
 import { Result } from "./result.js";
 import { Ruler } from "./ruler.js";
 import { Sheet } from "./sheet.js";
+import { askServer, whenServer } from "./server.js";
 import { Sound } from "./sound.js";
 
 const THEMES = ["system", "light", "dark"];
@@ -254,9 +255,45 @@ function anchorRow(anchor, isSelected) {
 }
 
 function anchorsChanged() {
-  drafts[current] = anchors.list;
   showAnchors();
+  if (data.server) {
+    decodeAgain("correct", { anchors: anchors.list });
+    return;
+  }
+  drafts[current] = anchors.list;
   say(anchors.list.length && !data.server ? "Anchors are set. Download anchors.csv and align again with --anchors." : "");
+}
+
+/** Let the server decode again, or undo that; if it refuses, go back to the anchors before. */
+async function decodeAgain(action, question) {
+  const index = current;
+  say("Decoding …");
+  const answer = await askServer(action, { result: index, ...question });
+  if (answer === undefined) return; // a newer question is under way
+  if (answer.error) {
+    anchors.load(drafts[index]);
+    showAnchors();
+    say(answer.error, true);
+    return;
+  }
+  drafts[index] = answer.anchors;
+  results[index].update(answer.tables);
+  if (index !== current) return;
+  const { selected } = anchors;
+  anchors.load(answer.anchors);
+  const kept = selected && anchors.find(anchorKey(selected));
+  anchors.selected = kept;
+  if (kept) kept.isTapped = selected.isTapped;
+  sheet.drawMarks();
+  sheet.drawLoop(sound.loop);
+  showTime();
+  showAnchors();
+  $("undo").disabled = false;
+  document.body.dataset.decoded = Number(document.body.dataset.decoded ?? 0) + 1;
+  say("Decoded again. Saving …");
+  whenServer((states) => states[index].saved || states[index].problem).then((states) => {
+    if (states) say(states[index].problem || "Saved.", Boolean(states[index].problem));
+  });
 }
 
 function toggleCorrecting() {
@@ -454,6 +491,7 @@ const buttons = {
   tap,
   drop,
   download,
+  undo: () => decodeAgain("undo", {}),
 };
 for (const [id, action] of Object.entries(buttons)) $(id).addEventListener("click", action);
 $("rate").addEventListener("input", () => {
@@ -476,6 +514,14 @@ for (const [key, meaning] of KEYS) {
 $("made-by").textContent = `${data.madeBy}. Waveform: wavesurfer.js (BSD-3-Clause).`;
 $("results").replaceChildren(...results.map((each, index) => new Option(each.recording.name, index)));
 document.querySelector(".recordings").hidden = results.length < 2;
+
+if (data.server) {
+  $("undo").hidden = false;
+  whenServer((states) => states.every((state) => state.ready || state.problem)).then((states) => {
+    const problem = states?.find((state) => state.problem)?.problem;
+    if (problem) say(`Corrections cannot be decoded: ${problem}`, true);
+  });
+}
 
 let theme = "system";
 try {

@@ -1,0 +1,76 @@
+"""Where the files of a result are, so that it can be decoded again: `inputs.json` in its folder."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from fusili_mir.errors import InputError
+
+__all__ = ["INPUTS_FILE", "Inputs", "load_inputs", "save_inputs"]
+
+INPUTS_FILE = "inputs.json"
+_FORMAT = 1
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """What a result was made from.
+
+    Attributes
+    ----------
+    score : tuple of Path
+        The file of the score, or those of its pages; a range such as ``#3-7`` may follow a name.
+    recording : Path
+    options : dict
+        Options of the command line.
+    """
+
+    score: tuple[Path, ...]
+    recording: Path
+    options: dict[str, Any]
+
+
+def save_inputs(inputs: Inputs, filename: Path, folder: Path) -> None:
+    """Write inputs with their places relative to the folder of the result."""
+    content = {
+        "format": _FORMAT,
+        "score": [_relative(file, folder) for file in inputs.score],
+        "recording": _relative(inputs.recording, folder),
+        "options": inputs.options,
+    }
+    filename.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def load_inputs(folder: Path, score: Sequence[Path] = (), recording: Path | None = None) -> Inputs:
+    """Read the inputs of a result; files that are given take the place of those that it names."""
+    content: dict[str, Any] = {"score": [], "recording": None, "options": {}}
+    filename = folder / INPUTS_FILE
+    if filename.is_file():
+        try:
+            content = json.loads(filename.read_text(encoding="utf-8"))
+            if content["format"] != _FORMAT:
+                raise InputError(f"{filename}: format {content['format']}, expected {_FORMAT}")
+        except (ValueError, KeyError, TypeError) as error:
+            raise InputError(f"{filename}: damaged ({error}); align again, or remove it") from error
+    scores = tuple(score) or tuple(folder / name for name in content["score"])
+    sound = recording or (folder / content["recording"] if content["recording"] else None)
+    if not scores or sound is None:
+        raise InputError(
+            f"{folder}: it does not say where score and recording are; give --score and --recording"
+        )
+    for file in (*scores, sound):
+        if not Path(str(file).split("#")[0]).exists():
+            raise InputError(f"{file}: not found; give --score or --recording if it was moved")
+    return Inputs(scores, sound, dict(content["options"]))
+
+
+def _relative(file: Path, folder: Path) -> str:
+    try:
+        return os.path.relpath(file.absolute(), folder.absolute())
+    except ValueError:  # another drive
+        return str(file.absolute())
