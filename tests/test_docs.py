@@ -28,7 +28,7 @@ RUN = [
     "README.md",
     *(
         f"docs/{name}.md"
-        for name in ("quick-start", "scores", "pages", "align", "point", "outputs", "bundle")
+        for name in ("quick-start", "scores", "pages", "align", "pitch", "point", "outputs", "bundle")
     ),
 ]
 LINK = re.compile(r"\]\((?!https?:|#)([^)#]+)(?:#[^)]*)?\)")
