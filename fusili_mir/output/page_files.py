@@ -7,6 +7,7 @@ box are also given in pixels of the original page, where they follow its tilt.
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +30,7 @@ PAGES_FORMAT = 1
 """Version of `pages.json`; raised whenever a reader of the old format would go wrong."""
 
 _PIXELS = {
-    "x0, y0, x1, y1, space_px": "pixels of the deskewed page, as in image and overlay",
+    "x, x0, y0, x1, y1, space_px": "pixels of the deskewed page, as in image and overlay",
     "corners": "pixels of the original page: top left, top right, bottom right, bottom left",
 }
 
@@ -76,6 +77,8 @@ def save_pages(pages: Pages, out: str | Path, force: bool = False, progress: boo
                 name: _rows(pages, getattr(pages, name))
                 for name in ("systems", "staves", "measures", "notes")
             },
+            "bar_lines": json_rows(pages.bar_lines),
+            "repeats": None if pages.repeats is None else asdict(pages.repeats),
         }
         (folder / "pages.json").write_text(_json(content), encoding="utf-8")
 

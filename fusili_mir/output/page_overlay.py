@@ -12,6 +12,7 @@ __all__ = ["draw_overlay"]
 
 _SYSTEM = (0, 114, 178)
 _MEASURE = (0, 158, 115)
+_REPEAT = (213, 94, 0)
 # Staves take turns; the palette is safe for colour-blind people (Okabe and Ito).
 _STAVES = ((213, 94, 0), (204, 121, 167), (86, 180, 233), (230, 159, 0))
 
@@ -27,8 +28,8 @@ def draw_overlay(pages: Pages, page: int) -> Image.Image:
     Returns
     -------
     PIL.Image.Image
-        The page, faded, with systems in blue, measures in green with their numbers, and each staff and its
-        note heads in a colour of its own.
+        The page, faded, with systems in blue, measures in green with their numbers, repeats and endings in
+        orange, and each staff and its note heads in a colour of its own.
     """
     grey = pages.images[page]
     faded = (127 + grey.astype(np.uint16) // 2).astype(np.uint8)
@@ -51,9 +52,34 @@ def draw_overlay(pages: Pages, page: int) -> Image.Image:
         paint.text(
             (x0 + line_px, y0 - line_px), str(measure["number"]), fill=_MEASURE, font=label, anchor="lb"
         )
+    _draw_repeats(paint, pages, page, space_px)
     for note in _on_page(pages.notes, page):
         paint.rectangle(_corners(note), fill=(*_colour(note), 150), outline=_colour(note))
     return image
+
+
+def _draw_repeats(paint: ImageDraw.ImageDraw, pages: Pages, page: int, space_px: float) -> None:
+    """Draw the repeat signs as thick lines with an arrow, and the endings as brackets with their numbers."""
+    if pages.repeats is None:
+        return
+    label = ImageFont.load_default(size=max(8, round(1.6 * space_px)))
+    line_px = max(2, round(space_px / 3))
+    for measure in _on_page(pages.measures, page):
+        index = int(measure["measure"])
+        x0, y0, x1, y1 = _corners(measure)
+        for x, way, marked in ((x0, 1, pages.repeats.begins), (x1, -1, pages.repeats.ends)):
+            if index in marked:
+                paint.line((x, y0, x, y1), fill=_REPEAT, width=line_px)
+                tip, above = x + way * 1.5 * space_px, y0 - 0.75 * space_px
+                paint.polygon(((x, y0 - 1.5 * space_px), (x, y0), (tip, above)), fill=_REPEAT)
+        for ending in pages.repeats.endings:
+            if ending.first <= index < ending.stop:
+                top = y0 - 2.5 * space_px
+                paint.line((x0, top, x1, top), fill=_REPEAT, width=line_px)
+                if index == ending.first:
+                    numbers = ", ".join(map(str, ending.numbers))
+                    paint.line((x0, top, x0, y0), fill=_REPEAT, width=line_px)
+                    paint.text((x0 + line_px, top), f"{numbers}.", fill=_REPEAT, font=label, anchor="lb")
 
 
 def _on_page(boxes: Table, page: int) -> Table:

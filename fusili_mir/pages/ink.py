@@ -8,7 +8,7 @@ from scipy import ndimage
 
 from fusili_mir.arrays import Float32, GreyImage
 
-__all__ = ["ink_map", "reduce_page"]
+__all__ = ["evenly_lit", "ink_map", "reduce_page"]
 
 
 def reduce_page(image: GreyImage, factor: int) -> GreyImage:
@@ -44,3 +44,8 @@ def ink_map(image: GreyImage) -> Float32:
     paper = ndimage.uniform_filter(ndimage.minimum_filter(paper, size=reach), size=reach)
     paper = np.asarray(Image.fromarray(paper).resize((width, height), Image.Resampling.BILINEAR))
     return np.asarray(1.0 - image / np.maximum(paper, 32.0), dtype=np.float32)
+
+
+def evenly_lit(image: GreyImage) -> GreyImage:
+    """Return a page as if it were white paper in even light."""
+    return np.asarray(255 * (1 - np.clip(ink_map(image), 0, 1)), dtype=np.uint8)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections import OrderedDict
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, overload
 
 import numpy as np
@@ -18,9 +18,13 @@ import partitura as pt
 from fusili_mir.arrays import GreyImage, Table
 from fusili_mir.boxes import MEASURE_DTYPE, NOTE_DTYPE, STAFF_DTYPE, SYSTEM_DTYPE
 from fusili_mir.errors import InputError
+from fusili_mir.pages.bar_lines import BAR_LINE_DTYPE
+from fusili_mir.pages.endings import ENDING_DTYPE
 from fusili_mir.pages.engraving import EngravingOptions, engrave
 from fusili_mir.pages.engraving_check import warn_of_disagreement
+from fusili_mir.pages.key_signatures import read_key_signatures
 from fusili_mir.pages.page_ranges import split_page_range
+from fusili_mir.pages.page_signs import find_signs
 from fusili_mir.pages.page_sources import (
     DeskewedPage,
     EngravedPage,
@@ -29,13 +33,16 @@ from fusili_mir.pages.page_sources import (
     find_page_sources,
 )
 from fusili_mir.pages.raster import Rasteriser
+from fusili_mir.pages.read_measures import read_measures
 from fusili_mir.pages.skew import Skew, deskew_page, estimate_skew
 from fusili_mir.pages.systems import find_systems
 from fusili_mir.progress import progress_bar, stage
 from fusili_mir.scores.loading import ScoreSource, is_symbolic, load_score
+from fusili_mir.scores.repeat_structure import RepeatStructure
 from fusili_mir.scores.score_file import ScoreFile
 from fusili_mir.scores.transpositions import read_transpositions
 from fusili_mir.scores.unfolding import Unfold, unfold_score
+from fusili_mir.scores.written_repeats import written_repeats
 
 __all__ = ["PageImages", "Pages", "check_score", "load_pages", "open_pages", "render_pages"]
 
@@ -90,9 +97,11 @@ class Pages:
         Grey page images, uint8 [shape=(height, width)], made on request.
     systems, staves : np.ndarray of `SYSTEM_DTYPE`, `STAFF_DTYPE`
         Boxes in reading order.
-    measures, notes : np.ndarray of `MEASURE_DTYPE`, `NOTE_DTYPE`
-        Boxes for symbolic scores, empty for images. Notes are in page order; a head that sounds several times
-        has one row per time.
+    measures : np.ndarray of `MEASURE_DTYPE`
+        Boxes in written order. On images they lie between the bar lines that were found, and are counted.
+    notes : np.ndarray of `NOTE_DTYPE`
+        Boxes for symbolic scores, empty for images. They are in page order; a head that sounds several times has
+        one row per time.
     score : partitura.score.Score, optional
         The symbolic score, unfolded as requested; its note ids are the `id` of the notes. Join with
         ``score.note_array(unique_id_per_part=False)`` if it has several parts.
@@ -102,6 +111,10 @@ class Pages:
         Semitones from written to sounding pitch, of the heads (`notated_id`) that do not sound as written.
     score_file : ScoreFile, optional
         The symbolic score as it was engraved, with the ids of `score`, for writers that go on from its notation.
+    repeats : RepeatStructure, optional
+        Repeats and endings of `measures`, as written or as read from the images.
+    bar_lines : np.ndarray of `BAR_LINE_DTYPE`
+        Bar lines that were found on images, empty for symbolic scores.
     """
 
     filename: str
@@ -114,6 +127,8 @@ class Pages:
     skews: tuple[Skew, ...] = ()
     transpositions: dict[str, int] = field(default_factory=dict)
     score_file: ScoreFile | None = field(default=None, repr=False)
+    repeats: RepeatStructure | None = None
+    bar_lines: Table = field(default_factory=lambda: _empty(BAR_LINE_DTYPE))
 
     def __repr__(self) -> str:
         counts = [
@@ -197,6 +212,7 @@ def render_pages(
             if head in loaded.note_ids
         },
         score_file=loaded.named_file(),
+        repeats=written_repeats(loaded.score),
     )
 
 
@@ -227,24 +243,31 @@ def load_pages(
     Returns
     -------
     Pages
-        The pages, without notes and measures. Pages without music, such as title pages, have no systems.
+        The pages, with the measures between bar lines, without notes. Pages without music, such as title pages,
+        have no systems.
     """
     sources = find_page_sources(images, dpi, pages)
     deskewed: list[PageSource] = []
     skews: list[Skew] = []
     systems = [_empty(SYSTEM_DTYPE)]
     staves = [_empty(STAFF_DTYPE)]
+    bar_lines = [_empty(BAR_LINE_DTYPE)]
+    endings = [_empty(ENDING_DTYPE)]
     n_systems = 0
     for page, source in enumerate(progress_bar(sources, "finding systems", shown=progress)):
         image = source.read()
         skew = Skew(estimate_skew(image) if deskew else 0.0, image.shape[1], image.shape[0])
-        layout = find_systems(deskew_page(image, skew.angle_deg))
-        for boxes in (layout.systems, layout.staves):
+        straight = deskew_page(image, skew.angle_deg)
+        layout = find_systems(straight)
+        signs = find_signs(straight, layout)
+        for boxes in (layout.systems, layout.staves, signs.bar_lines, signs.endings):
             boxes["page"] = page
             boxes["system"] += n_systems
         n_systems += len(layout.systems)
         systems.append(layout.systems)
         staves.append(layout.staves)
+        bar_lines.append(signs.bar_lines)
+        endings.append(signs.endings)
         deskewed.append(DeskewedPage(source, skew.angle_deg) if skew.angle_deg else source)
         skews.append(skew)
     name = sources[0].name
@@ -253,13 +276,17 @@ def load_pages(
             f"{name}: no staves were found on {_count(len(sources), 'page')}; expected pages of printed music "
             "with five-line staves, at 150 dpi or more"
         )
-    return Pages(
+    found = Pages(
         filename=name,
         images=PageImages(deskewed),
         systems=np.concatenate(systems),
         staves=np.concatenate(staves),
         skews=tuple(skews),
+        bar_lines=np.concatenate(bar_lines),
     )
+    n_accidentals = int(np.abs(read_key_signatures(found, found.systems["system"][:1]))[0])
+    read = read_measures(found.systems, found.bar_lines, np.concatenate(endings), n_accidentals)
+    return replace(found, measures=read.measures, repeats=read.repeats)
 
 
 def open_pages(

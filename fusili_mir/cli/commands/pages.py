@@ -66,9 +66,9 @@ def command(
     """Write the pages of SCORE as images, with an overlay that shows what was found on them.
 
     If SCORE is symbolic (MusicXML, MXL, MEI, Humdrum kern, ABC, MIDI, a match or MuseScore file), it is engraved,
-    and its notes and measures are known, too. If it is a PDF,
-    an image, several images in order or a folder of images, its systems are located; scan.pdf#3-7 is a part of a
-    PDF. Font, breaks and sizes apply to engraving.
+    and its notes are known, too. If it is a PDF, an image, several images in order or a folder of images, its
+    systems are located, and its bar lines, repeat signs and endings are read; scan.pdf#3-7 is a part of a PDF.
+    Font, breaks and sizes apply to engraving.
     """
     width_mm, height_mm = engraving.pop("page_size_mm")
     options = EngravingOptions(page_width_mm=width_mm, page_height_mm=height_mm, dpi=dpi, **engraving)
@@ -89,11 +89,12 @@ def _summary(pages: Pages) -> str:
         (len(pages.systems), "system", "systems"),
         (len(pages.staves), "staff", "staves"),
     ]
+    counts.append((len(pages.measures), "measure", "measures"))
     if pages.score is not None:
-        counts += [
-            (len(pages.measures), "measure", "measures"),
-            (len(pages.notes), "note head", "note heads"),
-        ]
+        counts.append((len(pages.notes), "note head", "note heads"))
+    elif pages.repeats is not None:
+        counts.append((len(pages.repeats.ends), "repeat", "repeats"))
+        counts.append((len(pages.repeats.endings), "ending", "endings"))
     summary = ", ".join(f"{number} {one if number == 1 else many}" for number, one, many in counts)
     empty = sorted(set(range(len(pages.images))) - set(pages.systems["page"].tolist()))
     if empty:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -71,12 +72,25 @@ def duet(tmp_path_factory: pytest.TempPathFactory, encoder: Encoder) -> Alignmen
     return align_recording(pages, record(performed), encoder)
 
 
+def without_measures(pages: Pages) -> Pages:
+    """Return pages as if no bar line had been found on them."""
+    return replace(pages, measures=pages.measures[:0], bar_lines=pages.bar_lines[:0], repeats=None)
+
+
 @pytest.fixture(scope="session")
 def of_images(tmp_path_factory: pytest.TempPathFactory, encoder: Encoder) -> Alignment:
     folder = tmp_path_factory.mktemp("score")
     pages = engraved(folder, "tune", tune())
     Image.fromarray(pages.images[0]).save(folder / "page.png")
-    return align_recording(load_pages(folder / "page.png"), record(perform(play_pages(pages))), encoder)
+    scan = without_measures(load_pages(folder / "page.png"))
+    return align_recording(scan, record(perform(play_pages(pages))), encoder)
+
+
+@pytest.fixture(scope="session")
+def of_read_images(tmp_path_factory: pytest.TempPathFactory, encoder: Encoder) -> Alignment:
+    """The same, with the measures that were read from the page."""
+    pages = engraved(tmp_path_factory.mktemp("score"), "tune", tune())
+    return align_recording(load_pages([pages.images[0]]), record(perform(play_pages(pages))), encoder)
 
 
 @pytest.fixture(scope="session")
@@ -87,4 +101,5 @@ def of_tilted_images(tmp_path_factory: pytest.TempPathFactory, encoder: Encoder)
     grey = np.asarray(pages.images[0])
     paper = Image.fromarray(np.stack([grey, grey, grey // 2], axis=-1))
     paper.rotate(TILT_DEG, Image.Resampling.BICUBIC, fillcolor=(255, 255, 127)).save(folder / "scan.png")
-    return align_recording(load_pages(folder / "scan.png"), record(perform(play_pages(pages))), encoder)
+    scan = without_measures(load_pages(folder / "scan.png"))
+    return align_recording(scan, record(perform(play_pages(pages))), encoder)

@@ -133,6 +133,19 @@ def test_by_default_all_that_applies_is_written(out: Path, tmp_path: Path, of_im
     assert rows_of(tmp_path / "images" / "sonic-visualiser.csv")[0]["LABEL"] == "page 1 system 1"
 
 
+def test_the_measures_of_images_are_written_with_their_seconds(
+    tmp_path: Path, of_read_images: Alignment
+) -> None:
+    save_alignment(of_read_images, tmp_path / "out")
+    names = {file.name for file in (tmp_path / "out").iterdir()}
+    assert {"measures.csv", "measures.svl", "alphatab-sync.json", "overlay-001.png"} <= names
+    rows = rows_of(tmp_path / "out" / "measures.csv")
+    assert [row["measure"] for row in rows] == [str(number) for number in range(1, 9)]
+    starts = [float(row["start_sec"]) for row in rows]
+    assert starts == sorted(starts)
+    assert (tmp_path / "out" / "labels.txt").read_text().split("\t")[2] == "measure 1\n"
+
+
 @pytest.mark.parametrize(
     "name", ["match", "parangonada", "midi", "mei", "timemap", "piano-precision", "notes"]
 )

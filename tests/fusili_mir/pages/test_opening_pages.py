@@ -84,7 +84,7 @@ def test_a_symbolic_score_stands_alone_and_has_no_range(folder: Path) -> None:
 
 def test_pages_print_in_a_line(folder: Path, expected: Pages) -> None:
     name = str(folder / "page.png")
-    assert repr(expected) == f"Pages({name!r}: 1 page, 1 system, 1 staff)"
+    assert repr(expected) == f"Pages({name!r}: 1 page, 1 system, 1 staff, 8 measures)"
     assert repr(expected.images) == "PageImages(1 page)"
     engraved = repr(render_pages(folder / "tune.musicxml"))
     assert "8 measures" in engraved

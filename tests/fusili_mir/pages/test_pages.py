@@ -99,7 +99,8 @@ def test_systems_found_on_an_image_are_those_that_were_engraved(
         files.append(tmp_path / f"page-{number}.png")
         Image.fromarray(image).save(files[-1])
     found = load_pages(files)
-    assert len(found.notes) == len(found.measures) == 0
+    assert len(found.notes) == 0
+    assert found.measures["number"].tolist() == known.measures["number"].tolist()
     assert found.score is None
     assert (
         found.systems[["page", "system", "n_staves"]].tolist()
