@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import partitura as pt
@@ -31,6 +31,7 @@ from fusili_mir.alignment.anchored_stops import (
     pins_of_places,
 )
 from fusili_mir.alignment.anchors import Anchor, AnchorsLike, anchors_at_speed, as_anchors
+from fusili_mir.alignment.column_order import bar_line_columns, choose_columns, unwritten_steps
 from fusili_mir.alignment.encoded_pair import EncodedPair
 from fusili_mir.alignment.frame_places import FRAME_DTYPE, frames_of_notes
 from fusili_mir.alignment.note_places import NotePlaces
@@ -52,16 +53,14 @@ from fusili_mir.alignment.results import (
     on_original_pages,
 )
 from fusili_mir.alignment.stop_pitches import evidence_of, pitches_of_notes
-from fusili_mir.alignment.unfolding_choice import Unfolding, check_unfold, choose_unfolding
+from fusili_mir.alignment.unfolding_choice import UnfoldChoice, Unfolding, check_unfold, choose_unfolding
 from fusili_mir.arrays import Table
 from fusili_mir.audio.heard_recording import HeardRecording
 from fusili_mir.audio.recording import RecordingLike, open_recording
 from fusili_mir.dataclass_tables import read_table
-from fusili_mir.decoding.course import reading_course
-from fusili_mir.decoding.similarity import CourseSimilarity
 from fusili_mir.decoding.stop_pins import StopPin
 from fusili_mir.decoding.timing_law import TimingLaw
-from fusili_mir.decoding.warping_path import DecodingOptions, RoughSearch, decode_path, played_columns
+from fusili_mir.decoding.warping_path import DecodingOptions, decode_path
 from fusili_mir.errors import FusiliWarning, InputError
 from fusili_mir.model.bundle import Bundle, default_bundle, load_bundle
 from fusili_mir.model.embedding_cache import encode_pages_cached
@@ -70,6 +69,14 @@ from fusili_mir.model.encoder import Encoder
 from fusili_mir.pages.engraving import EngravingOptions
 from fusili_mir.pages.pages import Pages, check_score, open_pages
 from fusili_mir.progress import stage
+from fusili_mir.scores.playing_graph import playing_graph
+from fusili_mir.scores.playing_order import (
+    PlayingOrder,
+    parse_playing_order,
+    read_playing_order,
+    write_playing_order,
+)
+from fusili_mir.scores.unfolding import Stretches, stretches_of
 
 __all__ = [
     "FRAME_DTYPE",
@@ -95,11 +102,12 @@ def align_encoded(
     score: EncodedScore,
     audio: EncodedAudio,
     scale: float,
-    unfold: str = "auto",
+    unfold: str | Stretches = "auto",
     jumps: bool = False,
     options: DecodingOptions | None = None,
     anchors: AnchorsLike = None,
     unfolding: Unfolding | None = None,
+    repeats: PlayingOrder | None = None,
 ) -> Alignment:
     """Align embeddings.
 
@@ -111,16 +119,18 @@ def align_encoded(
         Both encoded with the same bundle.
     scale : float
         The bundle's scale of cosines.
-    unfold : "auto", "maximal", "minimal" or "none"
-        How the repeats of a symbolic score are played; "auto" finds out from the recording.
+    unfold : "auto", "maximal", "minimal", "none" or stretches of measures
+        How repeats are played, as written or as read from images; "auto" finds out from the recording.
     jumps : bool
-        Whether the music may continue elsewhere, as in repeats; for images, whose repeat signs are not read.
+        Whether the music is expected to go on at measures that no repeat sign leads to.
     options : DecodingOptions, optional
     anchors : file, mapping or sequence, optional
         Seconds that are known for measures, notes or places: ``{17: 42.5}``, a table, or what `as_anchors` reads.
         What lies between two anchors does not depend on anything else.
     unfolding : Unfolding, optional
         The repeats as they are played, if that is known already.
+    repeats : str, Path or sequence, optional
+        Measures as they are played, such as "1-8 1-8 9-16", or a text file of them; instead of `unfold`.
 
     Returns
     -------
@@ -129,16 +139,17 @@ def align_encoded(
     Warns
     -----
     AlignmentWarning
-        If the recording does not seem to be of this score.
+        If the recording does not seem to be of this score, or does not follow the repeat signs that were read
+        from images.
     """
-    _check_repeats(pages, unfold, jumps)
+    requested = _chosen_repeats(pages, unfold, jumps, repeats)
     options, anchored = options or DecodingOptions(), as_anchors(anchors)
     check_anchors(anchored, audio.grid)
     if pages.score is not None:
-        chosen = unfolding or choose_unfolding(pages, score, audio, scale, unfold, options)
+        chosen = unfolding or choose_unfolding(pages, score, audio, scale, requested, options, jumps)
         alignment = _align_notes(pages, score, audio, scale, chosen, options, anchored)
     else:
-        alignment = _align_columns(pages, score, audio, scale, jumps, options, anchored)
+        alignment = _align_columns(pages, score, audio, scale, requested, jumps, options, anchored)
     alignment = replace(on_original_pages(with_passed_measures(alignment)), anchors=anchored)
     if not alignment.is_reliable:
         warnings.warn(
@@ -163,6 +174,7 @@ def align_recording(
     transpose: str | float = "auto",
     tuning: str | float | None = None,
     anchors: AnchorsLike = None,
+    repeats: PlayingOrder | None = None,
 ) -> Alignment:
     """Align a recording with pages.
 
@@ -174,7 +186,7 @@ def align_recording(
         Anything that `open_recording` opens, such as an audio file or ``(y, sr)`` from librosa.
     model : str, Path, Bundle or Encoder, optional
         Model to encode with; by default the bundle that is installed with the package.
-    unfold, jumps
+    unfold, jumps, repeats
         See `align_encoded`.
     cache : str or Path, optional
         A file that keeps the embeddings of the score for the next recording.
@@ -197,7 +209,18 @@ def align_recording(
     """
     anchored = as_anchors(anchors)
     pair = encode_pair(
-        pages, recording, model, unfold, jumps, cache, progress, start_sec, end_sec, transpose, tuning
+        pages,
+        recording,
+        model,
+        unfold,
+        jumps,
+        cache,
+        progress,
+        start_sec,
+        end_sec,
+        transpose,
+        tuning,
+        repeats,
     )
     return align_pair(pair, anchored, progress)
 
@@ -214,12 +237,13 @@ def encode_pair(
     end_sec: float | None = None,
     transpose: str | float = "auto",
     tuning: str | float | None = None,
+    repeats: PlayingOrder | None = None,
 ) -> EncodedPair:
     """Encode pages and a recording, to align them once or, with other anchors, many times.
 
     Parameters
     ----------
-    pages, recording, model, unfold, jumps, cache, progress, start_sec, end_sec, transpose, tuning
+    pages, recording, model, unfold, jumps, cache, progress, start_sec, end_sec, transpose, tuning, repeats
         See `align_recording`.
 
     Returns
@@ -233,7 +257,7 @@ def encode_pair(
         recording = opened = open_recording(recording, start_sec, end_sec)
     check_pitch(transpose, tuning)
     pages = open_pages(pages, progress=progress)
-    _check_repeats(pages, unfold, jumps)
+    requested = _chosen_repeats(pages, unfold, jumps, repeats)
     with _heard(recording, encoder, progress) as heard:  # before the score: it may turn out to be silent
         if cache is None:
             score = encoder.encode_pages(pages, progress)
@@ -243,10 +267,19 @@ def encode_pair(
             pitch = find_pitch(pages, score, heard, encoder, transpose, tuning)
         audio = encoder.encode_recording(heard, progress, pitch.above_pages)
     made_with = find_provenance(
-        pages, opened, encoder.bundle, unfold=unfold, jumps=jumps, transpose=transpose, tuning=tuning
+        pages,
+        opened,
+        encoder.bundle,
+        unfold=unfold,
+        jumps=jumps,
+        repeats=None if repeats is None else read_playing_order(repeats),
+        transpose=transpose,
+        tuning=tuning,
     )
     options = decoding_options(encoder.bundle)
-    return EncodedPair(pages, opened, score, audio, encoder.bundle, pitch, options, unfold, jumps, made_with)
+    return EncodedPair(
+        pages, opened, score, audio, encoder.bundle, pitch, options, requested, jumps, made_with
+    )
 
 
 def align_pair(pair: EncodedPair, anchors: AnchorsLike = None, progress: bool = False) -> Alignment:
@@ -272,7 +305,8 @@ def align_pair(pair: EncodedPair, anchors: AnchorsLike = None, progress: bool = 
             pair.score,
             pair.audio_at_speed,
             pair.scale,
-            jumps=pair.jumps,
+            pair.unfold,
+            pair.jumps,
             options=pair.options,
             anchors=anchors_at_speed(anchored, grid.audio_start_sec, pair.speed),
             unfolding=pair.unfolding,
@@ -298,6 +332,7 @@ def align_score(
     transpose: str | float = "auto",
     tuning: str | float | None = None,
     anchors: AnchorsLike = None,
+    repeats: PlayingOrder | None = None,
 ) -> tuple[pt.performance.Performance, NoteAlignment, pt.score.Score]:
     """Align a recording with a symbolic score, in partitura's terms.
 
@@ -315,7 +350,7 @@ def align_score(
         How the score is engraved for the model.
     start_sec, end_sec : float, optional
         Stretch of the recording to align; times in the result are those of the whole recording.
-    transpose, tuning, anchors
+    transpose, tuning, anchors, repeats
         See `align_recording`.
 
     Returns
@@ -338,7 +373,14 @@ def align_score(
         )
     pages = open_pages(score, engraving)
     alignment = align_recording(
-        pages, recording, encoder, unfold, transpose=transpose, tuning=tuning, anchors=anchors
+        pages,
+        recording,
+        encoder,
+        unfold,
+        transpose=transpose,
+        tuning=tuning,
+        anchors=anchors,
+        repeats=repeats,
     )
     assert alignment.played is not None  # noqa: S101
     return alignment.performance, alignment.note_alignment, alignment.played.score
@@ -354,6 +396,8 @@ def align_pages(
     transpose: str | float = "auto",
     tuning: str | float | None = None,
     anchors: AnchorsLike = None,
+    unfold: str = "auto",
+    repeats: PlayingOrder | None = None,
 ) -> Table:
     """Align a recording with page images.
 
@@ -366,10 +410,10 @@ def align_pages(
     model : str, Path, Bundle or Encoder, optional
         Model to encode with; by default the bundle that is installed with the package.
     jumps : bool
-        Whether the music may continue elsewhere, as in repeats.
+        Whether the music is expected to go on at measures that no repeat sign leads to.
     start_sec, end_sec : float, optional
         Stretch of the recording to align; times in the result are those of the whole recording.
-    transpose, tuning, anchors
+    transpose, tuning, unfold, anchors, repeats
         See `align_recording`.
 
     Returns
@@ -382,7 +426,9 @@ def align_pages(
         pages,
         audio,
         model,
-        jumps=jumps,
+        unfold,
+        jumps,
+        repeats=repeats,
         start_sec=start_sec,
         end_sec=end_sec,
         transpose=transpose,
@@ -420,16 +466,25 @@ def _heard(
         yield heard
 
 
-def _check_repeats(pages: Pages, unfold: str, jumps: bool) -> None:
-    """Raise an error if the repeats of these pages cannot be found as requested."""
-    if pages.score is not None and jumps:
-        raise InputError("jumps are for page images; the repeats of a symbolic score come from unfold")
+def _chosen_repeats(
+    pages: Pages, unfold: str | Stretches, jumps: bool, repeats: PlayingOrder | None
+) -> UnfoldChoice | Stretches:
+    """Return how repeats are played, as requested; raise an error if these pages cannot be played so."""
+    if not isinstance(unfold, str):
+        return unfold
     check_unfold(unfold)
-    if pages.score is None and unfold not in ("auto", "none"):
+    if repeats is None:
+        return cast(UnfoldChoice, unfold)
+    if unfold != "auto" or jumps:
         raise InputError(
-            f"{pages.filename}: repeat signs are not read from images, so unfold cannot be {unfold!r}; "
-            "use jumps to find repeats in the recording"
+            "repeats were given, and unfold or jumps, too; expected one of them: repeats say what is played"
         )
+    if not len(pages.measures):
+        raise InputError(
+            f"{pages.filename}: no measures are known, so repeats cannot name them; leave them out"
+        )
+    order = np.argsort(pages.measures["measure"], kind="stable")
+    return stretches_of(parse_playing_order(repeats, pages.measures["number"][order].tolist()))
 
 
 def _align_columns(
@@ -437,20 +492,20 @@ def _align_columns(
     score: EncodedScore,
     audio: EncodedAudio,
     scale: float,
+    unfold: UnfoldChoice | Stretches,
     jumps: bool,
     options: DecodingOptions,
     anchors: tuple[Anchor, ...],
 ) -> Alignment:
-    columns = np.arange(len(score.axis))
-    if jumps:
-        heard = audio.frames[audio.sound.sounding]
-        similarity = CourseSimilarity(score.embeddings, score.mask, heard, reading_course(columns))
-        columns = played_columns(RoughSearch(similarity, audio.grid.frame_sec, scale, options))
+    order = choose_columns(pages, score, audio, scale, unfold, jumps, options)
+    if unfold == "auto":
+        _warn_of_unwritten_steps(pages, order.stretches)
 
     def pins(places: NotePlaces) -> list[StopPin]:
-        return pins_of_places(anchors, pages, places, columns, score.axis)
+        return pins_of_places(anchors, pages, places, order.columns, score.axis)
 
-    found = decode_places(score, audio, scale, columns, options, pins)
+    is_mute = bar_line_columns(pages, score.axis)
+    found = decode_places(score, audio, scale, order.columns, options, pins, is_mute)
     notes, measures = np.empty(0, ALIGNED_NOTE_DTYPE), np.empty(0, ALIGNED_MEASURE_DTYPE)
     return Alignment(
         pages,
@@ -463,7 +518,25 @@ def _align_columns(
         found.path,
         found.similarity,
         found.moments,
+        stretches=order.stretches or None,
     )
+
+
+def _warn_of_unwritten_steps(pages: Pages, stretches: Stretches) -> None:
+    """Warn if a recording goes on at measures that no sign on the images leads to."""
+    if pages.repeats is None or len(stretches) < 2:
+        return
+    steps = unwritten_steps(stretches, playing_graph(pages.repeats))
+    numbers = pages.measures["number"].tolist()
+    if steps:
+        found = ", ".join(f"from measure {numbers[last]} to {numbers[first]}" for last, first in steps[:3])
+        more = f" and {len(steps) - 3} more" if len(steps) > 3 else ""
+        warnings.warn(
+            f"the recording goes {found}{more}, where no sign was read on the pages; if that is wrong, say what "
+            f"is played: repeats {write_playing_order(stretches, numbers)!r} is what was found",
+            AlignmentWarning,
+            stacklevel=4,
+        )
 
 
 def _align_notes(

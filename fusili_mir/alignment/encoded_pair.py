@@ -8,12 +8,13 @@ from functools import cached_property
 from fusili_mir.alignment.playing_speed import audio_at_speed
 from fusili_mir.alignment.provenance import Provenance
 from fusili_mir.alignment.recording_pitch import RecordingPitch
-from fusili_mir.alignment.unfolding_choice import Unfolding, choose_unfolding
+from fusili_mir.alignment.unfolding_choice import UnfoldChoice, Unfolding, choose_unfolding
 from fusili_mir.audio.audio_samples import Recording
 from fusili_mir.decoding.rough_search import DecodingOptions
 from fusili_mir.model.bundle import Bundle
 from fusili_mir.model.encoded import EncodedAudio, EncodedScore
 from fusili_mir.pages.pages import Pages
+from fusili_mir.scores.unfolding import Stretches
 from fusili_mir.short_repr import short_repr
 
 __all__ = ["EncodedPair"]
@@ -35,10 +36,10 @@ class EncodedPair:
     pitch : RecordingPitch
         Pitch at which the recording was read.
     options : DecodingOptions
-    unfold : str
+    unfold : str or stretches of measures
         How repeats are to be played.
     jumps : bool
-        Whether the music may continue elsewhere.
+        Whether the music is expected to go on at measures that no repeat sign leads to.
     made_with : Provenance
     """
 
@@ -49,7 +50,7 @@ class EncodedPair:
     bundle: Bundle
     pitch: RecordingPitch
     options: DecodingOptions
-    unfold: str
+    unfold: UnfoldChoice | Stretches
     jumps: bool
     made_with: Provenance
 
@@ -74,5 +75,5 @@ class EncodedPair:
         if self.pages.score is None:
             return None
         return choose_unfolding(
-            self.pages, self.score, self.audio_at_speed, self.scale, self.unfold, self.options
+            self.pages, self.score, self.audio_at_speed, self.scale, self.unfold, self.options, self.jumps
         )

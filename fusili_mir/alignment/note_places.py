@@ -99,7 +99,13 @@ class NotePlaces:
         )
 
 
-def find_places(similarity: CourseSimilarity, scale: float, axis: ScoreAxis, is_silent: Bool) -> NotePlaces:
+def find_places(
+    similarity: CourseSimilarity,
+    scale: float,
+    axis: ScoreAxis,
+    is_silent: Bool,
+    is_mute: Bool | None = None,
+) -> NotePlaces:
     """Find the places of a score where something in a recording may begin.
 
     Parameters
@@ -112,6 +118,8 @@ def find_places(similarity: CourseSimilarity, scale: float, axis: ScoreAxis, is_
         Score axis of the same columns.
     is_silent : np.ndarray of bool [shape=(M,)]
         Frames to ignore: paper may resemble silence.
+    is_mute : np.ndarray of bool [shape=(C,)], optional
+        Columns of the axis in which nothing begins: bar lines.
 
     Returns
     -------
@@ -121,7 +129,8 @@ def find_places(similarity: CourseSimilarity, scale: float, axis: ScoreAxis, is_
     columns = similarity.course.columns
     heard = similarity if is_silent.all() else replace(similarity, frames=similarity.frames[~is_silent])
     prominence = heard.prominence(scale, heard.baseline(scale), _LISTENED_FRAMES)
-    sounding = np.flatnonzero(prominence > _LEAST_PROMINENCE)
+    is_paper = np.zeros(len(columns), dtype=bool) if is_mute is None else is_mute[columns]
+    sounding = np.flatnonzero((prominence > _LEAST_PROMINENCE) & ~is_paper)
     if not len(sounding):
         sounding = np.arange(len(columns))
     first = sounding[_begins_place(similarity, columns[sounding], axis)]

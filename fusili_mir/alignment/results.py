@@ -28,6 +28,8 @@ from fusili_mir.geometry import FrameGrid
 from fusili_mir.pages.original_pixels import boxes_to_original, places_to_original
 from fusili_mir.pages.pages import Pages
 from fusili_mir.pages.score_axis import ScoreAxis
+from fusili_mir.scores.playing_order import write_playing_order
+from fusili_mir.scores.unfolding import Stretches
 
 __all__ = [
     "ALIGNED_MEASURE_DTYPE",
@@ -85,6 +87,9 @@ class Alignment:
         The recording itself, to listen to; known to `align_recording`.
     anchors : tuple of Anchor
         Seconds that were given beforehand.
+    stretches : tuple of (int, int), optional
+        If only images are known: the measures as they are played, the first of each stretch, counted from 0, and
+        the one after its last.
     """
 
     pages: Pages
@@ -101,6 +106,7 @@ class Alignment:
     pitch: RecordingPitch | None = None
     recording: Recording | None = None
     anchors: tuple[Anchor, ...] = ()
+    stretches: Stretches | None = None
 
     def __repr__(self) -> str:
         pages, grid = self.pages, self.grid
@@ -115,7 +121,9 @@ class Alignment:
         ]
         if self.played is not None:
             n_heard = int(np.isfinite(self.notes["onset_sec"]).sum())
-            lines.append(f"  heard: {n_heard} of {len(self.notes)} notes; repeats: {self.played.repeats}")
+            lines.append(f"  heard: {n_heard} of {len(self.notes)} notes; repeats: {self.repeats}")
+        elif self.repeats is not None:
+            lines.append(f"  repeats: {self.repeats}")
         doubt = "" if self.is_reliable else ", LOW: is it a recording of this score?"
         return "\n".join([*lines, f"  reliability: {self.reliability:.2f}{doubt}"])
 
@@ -124,6 +132,17 @@ class Alignment:
         # Pictures belong to a later room, which this one may not import.
         shown: str = import_module("fusili_mir.output.alignment_html").alignment_html(self)
         return shown
+
+    @property
+    def repeats(self) -> str | None:
+        """How repeats are played: "none", "maximal", "minimal", or the measures as played; None if unknown."""
+        if self.played is not None:
+            return self.played.repeats
+        if self.stretches is None or self.pages.repeats is None:
+            return None
+        if self.stretches == ((0, len(self.pages.measures)),):
+            return "none"
+        return write_playing_order(self.stretches, self.pages.measures["number"].tolist())
 
     @cached_property
     def position_maps(self) -> PositionMaps:

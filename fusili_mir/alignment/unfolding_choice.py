@@ -22,13 +22,22 @@ from fusili_mir.scores.unfolding import NamedUnfold, Stretches, Unfold, unfolded
 from fusili_mir.scores.written_repeats import written_repeats
 from fusili_mir.short_repr import short_repr
 
-__all__ = ["UnfoldChoice", "Unfolding", "check_unfold", "choose_unfolding", "section_graph"]
+__all__ = [
+    "CUT_COST",
+    "JUMP_COST",
+    "UnfoldChoice",
+    "Unfolding",
+    "check_unfold",
+    "choose_unfolding",
+    "section_graph",
+]
 
 UnfoldChoice: TypeAlias = Literal["auto"] | NamedUnfold
 
 # Nats, as many as five to ten seconds of music that fits are worth. Among 27 human performances without cuts, 400
 # find two, 1000 none.
-_CUT_COST = 1000.0
+CUT_COST = 1000.0
+JUMP_COST = 150.0  # the same where the user expects it
 _SAME_BEAT = 1e-6
 
 
@@ -65,8 +74,9 @@ def choose_unfolding(
     score: EncodedScore,
     audio: EncodedAudio,
     scale: float,
-    unfold: str = "auto",
+    unfold: UnfoldChoice | Stretches = "auto",
     options: DecodingOptions | None = None,
+    jumps: bool = False,
 ) -> Unfolding:
     """Write out the repeats of a score as they were played.
 
@@ -78,22 +88,26 @@ def choose_unfolding(
         Both encoded with the same bundle.
     scale : float
         The bundle's scale of cosines.
-    unfold : "auto", "maximal", "minimal" or "none"
+    unfold : "auto", "maximal", "minimal", "none" or stretches of measures
         With "auto", all ways of taking repeats and jumps are compared in one search, cuts included. A score
         without repeats, played as it is, stays as notated, and so do its ids.
     options : DecodingOptions, optional
+    jumps : bool
+        Whether the music is expected to go on at measures that no sign leads to.
 
     Returns
     -------
     Unfolding
     """
-    check_unfold(unfold)
+    if isinstance(unfold, str):
+        check_unfold(unfold)
     if unfold != "auto":
-        return _unfolding(play_pages(pages, unfold), score, audio)  # type: ignore[arg-type]
+        return _unfolding(play_pages(pages, unfold), score, audio)
     notated = _unfolding(play_pages(pages, "none"), score, audio)
     assert pages.score is not None  # noqa: S101
     structure = written_repeats(pages.score)
-    graph = section_graph(playing_graph(structure), _measure_stops(notated, structure.n_measures))
+    stops = _measure_stops(notated, structure.n_measures)
+    graph = section_graph(playing_graph(structure), stops, JUMP_COST if jumps else CUT_COST)
     heard = replace(notated.similarity, frames=audio.frames[audio.sound.sounding])
     found = search_sections(heard, graph, audio.grid.frame_sec, scale, options)
     chosen = _named(found.measures, pages.score)
@@ -102,7 +116,7 @@ def choose_unfolding(
     return replace(_unfolding(play_pages(pages, chosen), score, audio), probability=found.probability)
 
 
-def section_graph(graph: PlayingGraph, measures: Int64, cut_cost: float | None = _CUT_COST) -> SectionGraph:
+def section_graph(graph: PlayingGraph, measures: Int64, cut_cost: float | None = CUT_COST) -> SectionGraph:
     """Lay the ways to play a score over the stops of its course as written.
 
     Parameters

@@ -37,6 +37,7 @@ class AlignmentOptions:
     batch_size: int | None
     unfold: str
     jumps: bool
+    repeats: str | None
     dpi: float
     page_range: str | None
     start_sec: float | None
@@ -49,7 +50,17 @@ class AlignmentOptions:
 
     def to_json(self) -> dict[str, Any]:
         """Return the options with which a result can be decoded again; anchors are in a table of their own."""
-        kept = ("unfold", "jumps", "dpi", "page_range", "start_sec", "end_sec", "transpose", "tuning")
+        kept = (
+            "unfold",
+            "jumps",
+            "repeats",
+            "dpi",
+            "page_range",
+            "start_sec",
+            "end_sec",
+            "transpose",
+            "tuning",
+        )
         model = None if self.model is None else str(self.model.absolute())
         return {"model": model, **{name: getattr(self, name) for name in kept}}
 
@@ -100,6 +111,7 @@ class AlignmentOptions:
                 progress=True,
                 transpose=self.transpose,
                 tuning=self.tuning,
+                repeats=self.repeats,
             )
 
 
@@ -112,6 +124,7 @@ def options_from_json(kept: Mapping[str, Any]) -> AlignmentOptions:
         batch_size=None,
         unfold=str(kept.get("unfold", "auto")),
         jumps=bool(kept.get("jumps", False)),
+        repeats=kept.get("repeats"),
         dpi=float(kept.get("dpi", 200.0)),
         page_range=kept.get("page_range"),
         start_sec=kept.get("start_sec"),
@@ -193,15 +206,20 @@ def alignment_options(command: F) -> F:
         click.option(
             "--jumps",
             is_flag=True,
-            help="Find repeats from the recording alone; only for scores that are images.",
+            help="Expect the music to go on at measures that no repeat sign leads to, as with cuts.",
+        ),
+        click.option(
+            "--repeats",
+            metavar="MEASURES|FILE",
+            help="Measures as played, such as '1-8 1-8 9-16', or a text file of them; instead of --unfold.",
         ),
         click.option(
             "--unfold",
             type=click.Choice(["auto", "maximal", "minimal", "none"]),
             default="auto",
             show_default=True,
-            help="How the repeats of a symbolic score are played. auto: as fits the recording best; "
-            "maximal: all of them; minimal: no repeats, only last endings; none: the score as notated.",
+            help="How repeats are played. auto: as fits the recording best; maximal: all of them; minimal: no "
+            "repeats, only last endings; none: the score as written.",
         ),
         *device_options(),
         click.option(

@@ -114,7 +114,7 @@ def check_formats(
     has_notes : bool
         Whether the score is symbolic.
     has_measures : bool, optional
-        Whether the measures of its pages are known; by default they are if the notes are.
+        Whether the measures of its pages are known; by default they are.
 
     Returns
     -------
@@ -128,7 +128,7 @@ def check_formats(
     unknown = [name for name in formats if name not in _FORMATS]
     if unknown:
         raise InputError(f"format {unknown[0]!r}, expected some of {', '.join(_FORMATS)}")
-    known = {"frames": True, "notes": has_notes, "measures": has_notes or bool(has_measures)}
+    known = {"frames": True, "notes": has_notes, "measures": has_notes or has_measures is not False}
     possible = [name for name, each in _FORMATS.items() if known[each.needs]]
     if not formats:
         return tuple(name for name in possible if _FORMATS[name].is_default)

@@ -73,7 +73,7 @@ def alignment_to_json(alignment: Alignment) -> dict[str, Any]:
         },
         "model": None if made_with is None else asdict(made_with.model),
         "options": None if made_with is None else made_with.options,
-        "unfold": None if alignment.played is None else alignment.played.repeats,
+        "unfold": alignment.repeats,
         "reliability": round(alignment.reliability, 4),
         "is_reliable": bool(alignment.is_reliable),
         "pitch": None if alignment.pitch is None else alignment.pitch.to_json(),

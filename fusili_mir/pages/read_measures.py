@@ -21,6 +21,7 @@ __all__ = ["ReadMeasures", "read_measures"]
 _CLEF_SPACES, _ACCIDENTAL_SPACES, _TIME_SPACES = 4.8, 1.0, 2.6  # widths of what may begin a system
 _MOST_ACCIDENTALS = 7
 _SIGN_SPACES = 1.5  # from there to the middle of a repeat sign
+_CHANGE_SPACES = 6.0  # from a bar line to a repeat sign, with a new signature between
 _TAIL_SPACES = 6.0  # a clef or signature after the last bar line of a system
 _LEAST_SPACES = 2.5  # width of a measure
 _UPBEAT = 0.38  # width of an upbeat without its clef, as a share of other measures
@@ -94,7 +95,8 @@ def _add_system(signs: _Signs, system: np.void, lines: Table, head_spaces: float
     end = float(system["x1"]) - _TAIL_SPACES * space_px
     for number, line in enumerate(lines):
         width = (float(line["x"]) - left) / space_px
-        is_head = number == 0 and line["kind"] == "repeat-begin" and width < head_spaces
+        within = head_spaces if number == 0 else _CHANGE_SPACES
+        is_head = line["kind"] == "repeat-begin" and width < within
         if width >= _LEAST_SPACES and not is_head:
             signs.boxes.append(_box(system, len(signs.boxes), left, float(line["x"])))
         if line["kind"] in _ENDS and signs.boxes:

@@ -81,7 +81,11 @@ def _summary(alignment: Alignment) -> str:
     heard = int(np.isfinite(alignment.notes["onset_sec"]).sum())
     found = f"{len(alignment.frames)} frames"
     if alignment.played is not None:
-        found = f"{heard} of {len(alignment.notes)} notes, {found}, repeats: {alignment.played.repeats}"
+        found = f"{heard} of {len(alignment.notes)} notes, {found}"
+    elif len(alignment.measures):
+        found = f"{len(alignment.measures)} measures, {found}"
+    if alignment.repeats is not None:
+        found += f", repeats: {alignment.repeats}"
     doubt = "" if alignment.is_reliable else ", LOW"
     told = ("found", "given") if alignment.is_reliable else ("found", "given", "unknown")
     if alignment.pitch is not None and alignment.pitch.source in told:

@@ -161,7 +161,9 @@ def test_repeats_in_images_are_found_if_jumps_are_allowed(tmp_path: Path, encode
     again = first.copy()
     again["onset_sec"] += 16 * 0.48
     images = as_images(tmp_path, pages)
-    frames = align_pages(images, record(np.concatenate((first, again))), encoder, jumps=True)
+    recording = record(np.concatenate((first, again)))
+    with pytest.warns(AlignmentWarning, match="goes from measure 8 to 1, where no sign was read"):
+        frames = align_pages(images, recording, encoder, jumps=True)
     n_pass = round(16 * 0.48 / FRAME_SEC)
     start = round(0.48 / FRAME_SEC)
     once, twice = frames["x"][start : start + n_pass], frames["x"][start + n_pass : start + 2 * n_pass]
@@ -241,12 +243,45 @@ def test_a_recording_of_another_piece_is_marked_and_warned_about(tmp_path: Path,
 def test_unfold_and_jumps_are_refused_where_they_make_no_sense(tmp_path: Path, encoder: Encoder) -> None:
     pages = engraved(tmp_path, tune())
     recording = record(perform(play_pages(pages)))
-    with pytest.raises(InputError, match="jumps are for page images"):
-        align_recording(pages, recording, encoder, jumps=True)
+    with pytest.raises(InputError, match="repeats were given, and unfold or jumps, too"):
+        align_recording(pages, recording, encoder, jumps=True, repeats="1-8")
     with pytest.raises(InputError, match="expected one of auto, none, maximal, minimal"):
         align_recording(pages, recording, encoder, unfold="twice")
-    with pytest.raises(InputError, match="not read from images"):
-        align_recording(as_images(tmp_path, pages), recording, encoder, unfold="maximal")
+    with pytest.raises(InputError, match="repeats name measure 9; the measures of the score are 1 to 8"):
+        align_recording(as_images(tmp_path, pages), recording, encoder, repeats="1-9")
+
+
+def test_the_measures_that_the_user_names_are_played(tmp_path: Path, encoder: Encoder) -> None:
+    pages = engraved(tmp_path, tune())
+    first = perform(play_pages(pages))
+    again = first.copy()
+    again["onset_sec"] += 16 * 0.48
+    recording = record(np.concatenate((first, again)))
+    numbers = [str(number) for number in range(1, 9)]
+    for source in (pages, as_images(tmp_path, pages)):
+        alignment = align_recording(source, recording, encoder, repeats="1-8 1-8")
+        assert alignment.measures["number"].tolist() == numbers * 2
+        assert alignment.repeats == "1-8 1-8"
+        starts = alignment.measures["start_sec"]
+        assert starts == pytest.approx(0.48 + 0.96 * np.arange(16), abs=0.1)
+
+
+def test_a_repeat_sign_on_an_image_is_followed_if_the_recording_does(
+    tmp_path: Path, encoder: Encoder
+) -> None:
+    sign = (
+        "<barline location='right'><bar-style>light-heavy</bar-style><repeat direction='backward'/></barline>"
+    )
+    before, _, after = tune().rpartition("</measure>")
+    pages = engraved(tmp_path, before + sign + "</measure>" + after)
+    images = as_images(tmp_path, pages)
+    assert images.repeats is not None
+    assert images.repeats.ends == (7,)
+    twice = align_recording(images, record(perform(play_pages(pages, "maximal"))), encoder)
+    assert twice.repeats == "1-8 1-8"
+    once = align_recording(images, record(perform(play_pages(pages, "minimal"))), encoder)
+    assert once.repeats == "none"
+    assert len(once.measures) == 8
 
 
 def lively_tune(n_measures: int, seed: int) -> str:

@@ -141,7 +141,7 @@ def test_mistakes_are_found_before_the_score_is_encoded(
 ) -> None:
     monkeypatch.setattr(Encoder, "encode_pages", lambda *_: pytest.fail("the score was encoded"))
     silent = AudioSamples(np.zeros(16_000, np.float32), 16_000)
-    for options in ({"unfold": "twice"}, {"jumps": True}, {"start_sec": 100.0}):
+    for options in ({"unfold": "twice"}, {"repeats": "1-999"}, {"start_sec": 100.0}):
         with pytest.raises(InputError):
             align_recording(pages, recording, encoder, **options)
     with pytest.raises(InputError, match="it is silent"):

@@ -28,7 +28,7 @@ def engraved(folder: Path, xml: str) -> Pages:
 def choose(pages: Pages, encoder: Encoder, played_as: Unfold, unfold: str = "auto") -> Unfolding:
     recording = record(perform(play_pages(pages, played_as)))
     encoded = encoder.encode_pages(pages), encoder.encode_recording(recording)
-    return choose_unfolding(pages, *encoded, encoder.bundle.manifest.scale, unfold)
+    return choose_unfolding(pages, *encoded, encoder.bundle.manifest.scale, unfold)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("played_as", ["maximal", "minimal"])

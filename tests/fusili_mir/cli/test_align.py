@@ -303,8 +303,15 @@ def test_a_recording_that_cannot_be_used_is_one_line_and_no_folder(
         (("none.musicxml", "tune.wav"), "none.musicxml"),
         (("tune.musicxml", "none.wav"), "none.wav"),
         (("page.png", "tune.wav", "--format", "match"), "a score of images has no notes to write as match"),
-        (("page.png", "tune.wav", "--unfold", "maximal"), "repeat signs are not read from images"),
-        (("tune.musicxml", "tune.wav", "--jumps"), "jumps are for page images"),
+        (
+            ("tune.musicxml", "tune.wav", "--repeats", "1-99"),
+            "repeats name measure 99; the measures of the score",
+        ),
+        (("page.png", "tune.wav", "--repeats", "8-1"), "repeats '8-1' go backwards"),
+        (
+            ("tune.musicxml", "tune.wav", "--repeats", "1", "--jumps"),
+            "repeats were given, and unfold or jumps, too",
+        ),
         (("tune.musicxml", "tune.wav", "--format", "pdf"), "format 'pdf', expected some of"),
         (("tune.musicxml", "page.png", "tune.wav"), "a symbolic score, given with 1 more; expected it alone"),
         (

@@ -45,9 +45,14 @@ def test_an_image_score_has_systems_and_no_notes(tmp_path: Path, capsys) -> None
     run("pages", tmp_path / "piano.musicxml", "-o", tmp_path / "engraved")
     capsys.readouterr()
     assert run("pages", tmp_path / "engraved" / "page-001.png", "-o", tmp_path / "found") == 0
-    assert capsys.readouterr().out.startswith("1 page, 1 system, 2 staves -> ")
+    assert capsys.readouterr().out.startswith(
+        "1 page, 1 system, 2 staves, 8 measures, 0 repeats, 0 endings -> "
+    )
     content = json.loads((tmp_path / "found" / "pages.json").read_text())
-    assert content["notes"] == content["measures"] == []
+    assert content["notes"] == []
+    assert [measure["number"] for measure in content["measures"]] == [str(number) for number in range(1, 9)]
+    assert content["repeats"]["ends"] == []
+    assert {line["kind"] for line in content["bar_lines"]} <= {"single", "final"}
     assert len(content["staves"]) == 2
 
 
@@ -109,7 +114,9 @@ def test_pages_without_music_are_named(tmp_path: Path, capsys) -> None:
     Image.new("L", (400, 400), 255).save(tmp_path / "book" / "page-002.png")
     capsys.readouterr()
     assert run("pages", tmp_path / "book", "-o", tmp_path / "out") == 0
-    assert capsys.readouterr().out.startswith("2 pages, 1 system, 2 staves (no music found on page 2) -> ")
+    assert capsys.readouterr().out.startswith(
+        "2 pages, 1 system, 2 staves, 8 measures, 0 repeats, 0 endings (no music found on page 2) -> "
+    )
 
 
 def test_a_name_that_no_file_can_have_is_one_line(tmp_path: Path, capsys) -> None:

@@ -143,7 +143,7 @@ def test_the_measures_of_images_are_written_with_their_seconds(
     assert [row["measure"] for row in rows] == [str(number) for number in range(1, 9)]
     starts = [float(row["start_sec"]) for row in rows]
     assert starts == sorted(starts)
-    assert (tmp_path / "out" / "labels.txt").read_text().split("\t")[2] == "measure 1\n"
+    assert (tmp_path / "out" / "labels.txt").read_text().split("\t")[2].startswith("measure 1\n")
 
 
 @pytest.mark.parametrize(

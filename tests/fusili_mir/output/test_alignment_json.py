@@ -76,7 +76,13 @@ def test_files_model_and_options_are_named(repeated: Alignment, tmp_path: Path) 
     assert content["recording"]["sample_rate_hz"] == 16_000
     assert content["recording"]["duration_sec"] == pytest.approx(repeated.grid.end_sec, abs=1e-6)
     assert content["model"]["name"] == "pitch"
-    assert content["options"] == {"unfold": "auto", "jumps": False, "transpose": "auto", "tuning": None}
+    assert content["options"] == {
+        "unfold": "auto",
+        "jumps": False,
+        "repeats": None,
+        "transpose": "auto",
+        "tuning": None,
+    }
     assert {"fusili-mir", "partitura", "verovio", "onnxruntime"} <= set(content["versions"])
 
 
