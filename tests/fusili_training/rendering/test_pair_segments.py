@@ -15,6 +15,7 @@ from fusili_mir.arrays import Float64
 from fusili_training.data.shard_folder import Pair, ShardFolder
 from fusili_training.rendering.corpus import CorpusPiece, list_corpus
 from fusili_training.rendering.pair_segments import PieceReport, Sample, render_piece
+from fusili_training.rendering.render import render_corpus
 from fusili_training.rendering.render_recipe import MutationOptions, PageOptions, RenderRecipe, SegmentOptions
 
 HOP_SEC = 0.005
@@ -152,6 +153,26 @@ def test_long_segments_are_cut_off_if_the_recipe_says_so(corpus: Path, small_rec
         assert all(note["onset_sec"] < note["offset_sec"] <= 3.0 for note in described["notes"])
         waveform, rate_hz = soundfile.read(io.BytesIO(sample.members["flac"]))
         assert len(waveform) == 3 * rate_hz
+
+
+def test_opus_takes_less_than_half_the_space_and_sounds_the_same(
+    corpus: Path, small_recipe: RenderRecipe, tmp_path: Path
+) -> None:
+    pieces = [piece for piece in list_corpus(corpus) if piece.id == "piano"]
+    found = []
+    for codec in ("flac", "opus"):
+        audio = replace(small_recipe.audio, codec=codec)
+        out = tmp_path / codec
+        render_corpus(pieces, out, replace(small_recipe, audio=audio), jobs=1)
+        folder = ShardFolder(out)
+        found.append([folder.read(entry) for entry in folder.entries])
+        assert found[-1][0].sample_rate_hz == audio.sample_rate_hz
+    for exact, lossy in zip(*found, strict=True):
+        assert lossy.key == exact.key
+        assert len(lossy.waveform) == len(exact.waveform)
+        assert np.corrcoef(exact.waveform, lossy.waveform)[0, 1] > 0.99
+    sounds = [sum(p.stat().st_size for p in (tmp_path / codec).glob("*.tar")) for codec in ("flac", "opus")]
+    assert sounds[1] < 0.6 * sounds[0]  # with pictures and truth, which stay as they are
 
 
 def test_long_and_silent_segments_are_left_out_and_counted(corpus: Path, small_recipe: RenderRecipe) -> None:

@@ -157,7 +157,8 @@ class ShardFolder:
             described = json.loads(members["json"])
             with Image.open(io.BytesIO(members["png"])) as image:
                 grey = np.asarray(image)
-            waveform, rate_hz = soundfile.read(io.BytesIO(members["flac"]), dtype="float32")
+            sound = members["flac"] if "flac" in members else members["ogg"]
+            waveform, rate_hz = soundfile.read(io.BytesIO(sound), dtype="float32")
         except (OSError, KeyError, ValueError, tarfile.TarError, soundfile.LibsndfileError) as error:
             raise InputError(
                 f"{self.url}/{entry.shard}: the pair {entry.key} cannot be read ({error}); is the shard complete?"

@@ -23,7 +23,7 @@ from fusili_training.notation.mutations import mutate
 from fusili_training.random_streams import random_stream
 from fusili_training.rendering.corpus import CorpusPiece
 from fusili_training.rendering.page_condition import PageCondition, condition_pages
-from fusili_training.rendering.render_recipe import RenderRecipe
+from fusili_training.rendering.render_recipe import AudioOptions, RenderRecipe
 from fusili_training.rendering.rendition import ClipTimes, Rendition
 from fusili_training.rendering.segment_spans import Span, list_spans, segment_of, square_spans
 from fusili_training.rendering.sound_choice import draw_banks
@@ -35,6 +35,9 @@ from fusili_training.sound.sounding_score import SoundingScore, read_sounding_sc
 from fusili_training.truth import TRUTH_DTYPE, TruthArray, truth_to_json
 
 __all__ = ["PieceReport", "Sample", "render_piece"]
+
+ENDINGS = {"flac": "flac", "opus": "ogg"}
+"""Codec of a clip -> ending of its file."""
 
 _PNG_LEVEL = 6
 
@@ -284,7 +287,7 @@ class _LayoutRenderer:
             mutant_of,
             {
                 "png": _png(image),
-                "flac": _flac(rendition.sound_of(span, clip, options.alone), audio.sample_rate_hz),
+                ENDINGS[audio.codec]: _encoded(rendition.sound_of(span, clip, options.alone), audio),
                 "json": json.dumps(described, separators=(",", ":")).encode(),
             },
             image.shape[1],
@@ -341,7 +344,8 @@ def _png(image: GreyImage) -> bytes:
     return buffer.getvalue()
 
 
-def _flac(samples: Float32, sample_rate_hz: int) -> bytes:
+def _encoded(samples: Float32, audio: AudioOptions) -> bytes:
     buffer = io.BytesIO()
-    soundfile.write(buffer, samples, sample_rate_hz, format="FLAC", subtype="PCM_16")
+    kind = {"flac": ("FLAC", "PCM_16"), "opus": ("OGG", "OPUS")}[audio.codec]
+    soundfile.write(buffer, samples, audio.sample_rate_hz, format=kind[0], subtype=kind[1])
     return buffer.getvalue()

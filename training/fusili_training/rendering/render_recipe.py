@@ -10,7 +10,7 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any, TypeAlias, get_args
+from typing import Any, Literal, TypeAlias, get_args
 
 from fusili_mir.dataclass_tables import read_table
 from fusili_mir.errors import InputError
@@ -30,6 +30,8 @@ __all__ = [
 ]
 
 Range: TypeAlias = tuple[float, float]
+
+_OPUS_RATES_HZ = (8_000, 12_000, 16_000, 24_000, 48_000)
 
 
 @dataclass(frozen=True)
@@ -139,6 +141,8 @@ class AudioOptions:
     Attributes
     ----------
     sample_rate_hz : int
+    codec : "flac" or "opus"
+        How clips are stored: without loss, or with some, in a third of the space (Ogg Opus, about 60 kbit/s).
     lead_sec : float
         Longest lead of a clip before its first note and after its last measure.
     soundfonts : tuple of str
@@ -154,6 +158,7 @@ class AudioOptions:
     """
 
     sample_rate_hz: int = 16_000
+    codec: Literal["flac", "opus"] = "flac"
     lead_sec: float = 0.4
     soundfonts: tuple[str, ...] = ("FluidR3_GM", "MuseScore_General_Lite")
     strict_soundfonts: bool = False
@@ -163,6 +168,13 @@ class AudioOptions:
 
     def __post_init__(self) -> None:
         _check(8_000 <= self.sample_rate_hz <= 96_000, "sample_rate_hz", self.sample_rate_hz, "8000 to 96000")
+        _check_choice("codec", self.codec, ("flac", "opus"))
+        _check(
+            self.codec == "flac" or self.sample_rate_hz in _OPUS_RATES_HZ,
+            "sample_rate_hz",
+            self.sample_rate_hz,
+            f"{', '.join(map(str, _OPUS_RATES_HZ))} with the codec opus",
+        )
         _check(self.lead_sec >= 0, "lead_sec", self.lead_sec, "0 or more")
         for name in ("soundfonts", "keyboard_programs", "other_programs", "velocities"):
             _check(bool(getattr(self, name)), name, getattr(self, name), "at least one")
