@@ -87,5 +87,5 @@ def count_operations(options: ModelOptions) -> float:
         total = torch.zeros(())
         for embeddings in (output.images, output.recordings):
             total = total + embeddings.local.sum() + embeddings.pooled.sum()
-        total.backward()
+        total.backward()  # type: ignore[no-untyped-call]
     return float(counter.get_total_flops()) / len(inputs.images)
