@@ -128,7 +128,7 @@ class Alignment:
         return "\n".join([*lines, f"  reliability: {self.reliability:.2f}{doubt}"])
 
     def _repr_html_(self) -> str:
-        """Return what notebooks show: a page with its seconds, and a short table."""
+        """Return what notebooks show: the viewer, or a page with its seconds."""
         # Pictures belong to a later room, which this one may not import.
         shown: str = import_module("fusili_mir.output.alignment_html").alignment_html(self)
         return shown

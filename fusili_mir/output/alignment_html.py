@@ -1,4 +1,4 @@
-"""An alignment as HTML, for notebooks: what was aligned, a page with its seconds, and a short table."""
+"""An alignment as HTML, for notebooks: the viewer or, without a recording, a page with its seconds."""
 
 from __future__ import annotations
 
@@ -12,12 +12,15 @@ from PIL import Image
 
 from fusili_mir.alignment.results import Alignment
 from fusili_mir.output.time_overlay import draw_times
+from fusili_mir.viewer.view_data import view_result
+from fusili_mir.viewer.view_page import view_html
 
 __all__ = ["alignment_html"]
 
 _WIDTH_PX = 760
 _N_COLOURS = 24  # of the page: ink, paper, and the colours of the overlay
 _N_ROWS = 8
+_MOST_CHARACTERS = 8_000_000  # of a viewer in a notebook, which keeps it
 
 
 def alignment_html(alignment: Alignment) -> str:
@@ -30,16 +33,29 @@ def alignment_html(alignment: Alignment) -> str:
     Returns
     -------
     str
-        HTML without scripts, style sheets or links: its summary, the first page that is played, with its seconds,
-        and the first measures, or with images alone the first systems. What comes from files is escaped.
+        Its summary and the viewer, in a frame that cannot reach the notebook. If the recording is not known, or
+        the page would be large: HTML without scripts, with the first page that is played, with its seconds, and
+        the first measures, or with images alone the first systems. What comes from files is escaped.
     """
     summary = "<br>".join(escape(line) for line in repr(alignment).splitlines())
+    if alignment.recording is not None:
+        page_html = view_html([view_result(alignment)])
+        if len(page_html) <= _MOST_CHARACTERS:
+            return f"<div><p>{summary}</p>{_frame(page_html)}</div>"
     page = int(alignment.frames["page"][0])
     picture = (
         f'<img alt="page {page + 1} with the seconds of the recording" style="max-width:100%" '
         f'src="data:image/png;base64,{_png(draw_times(alignment, page))}">'
     )
     return f"<div><p>{summary}</p>{picture}{_table(alignment)}</div>"
+
+
+def _frame(page_html: str) -> str:
+    return (
+        '<iframe title="score and recording" sandbox="allow-scripts allow-downloads" '
+        'style="width:100%;height:720px;border:1px solid #8884;border-radius:6px" '
+        f'srcdoc="{escape(page_html)}"></iframe>'
+    )
 
 
 def _png(image: Image.Image) -> str:

@@ -236,8 +236,15 @@ class Tags(HTMLParser):
         self.texts.append(data)
 
 
-def test_a_notebook_shows_a_page_and_a_table_in_few_bytes(whole: Alignment) -> None:
+def test_a_notebook_shows_the_viewer_in_a_frame_of_its_own(whole: Alignment) -> None:
     html = whole._repr_html_()
+    assert set(Tags(html).tags) == {"div", "p", "br", "iframe"}
+    assert 'sandbox="allow-scripts allow-downloads"' in html
+    assert "&lt;!DOCTYPE html&gt;" in html
+
+
+def test_without_a_recording_a_notebook_shows_a_page_and_a_table_in_few_bytes(whole: Alignment) -> None:
+    html = replace(whole, recording=None)._repr_html_()
     shown = Tags(html)
     assert len(html) < 300_000
     assert set(shown.tags) <= {"div", "p", "br", "img", "table", "tr", "th", "td"}
@@ -263,5 +270,6 @@ def test_names_are_escaped_in_a_notebook(whole: Alignment) -> None:
 def test_page_images_are_shown_by_their_systems(
     folder: Path, recording: AudioSamples, encoder: Encoder
 ) -> None:
-    shown = Tags(align_recording(folder / "page.png", recording, encoder)._repr_html_())
+    alignment = align_recording(folder / "page.png", recording, encoder)
+    shown = Tags(replace(alignment, recording=None)._repr_html_())
     assert {"page", "system", "from (s)"} <= set(shown.texts) or "measure" in shown.texts
