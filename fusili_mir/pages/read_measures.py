@@ -70,9 +70,10 @@ def read_measures(systems: Table, bar_lines: Table, endings: Table, n_accidental
     """
     signs = _Signs()
     head_spaces = _CLEF_SPACES + _ACCIDENTAL_SPACES * n_accidentals + _TIME_SPACES
+    widest_spaces = _CLEF_SPACES + _ACCIDENTAL_SPACES * _MOST_ACCIDENTALS + _TIME_SPACES
     for number, system in enumerate(systems):
         lines = bar_lines[bar_lines["system"] == system["system"]]
-        own_spaces = head_spaces if number == 0 else _CLEF_SPACES + _ACCIDENTAL_SPACES * _MOST_ACCIDENTALS
+        own_spaces = head_spaces if number == 0 else widest_spaces
         _add_system(signs, system, lines, own_spaces + _SIGN_SPACES)
     measures = np.array(signs.boxes, dtype=MEASURE_DTYPE)
     n_measures = len(measures)
