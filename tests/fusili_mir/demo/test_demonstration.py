@@ -137,7 +137,7 @@ def test_each_way_writes_all_formats_that_apply_and_an_overlay(known, folder: Pa
     assert (from_score.folder, from_image.folder) == (folder / "out/from-score", folder / "out/from-image")
     written = [{file.name for file in way.folder.iterdir()} for way in known]
     assert written[0] >= WITH_NOTES | WITHOUT_NOTES
-    assert written[1] == WITHOUT_NOTES | {"systems.svl"}
+    assert written[1] == WITHOUT_NOTES | {"measures.csv", "measures.svl", "alphatab-sync.json"}
     assert sorted(file.name for file in (folder / "out").iterdir()) == ["from-image", "from-score"]
 
 
