@@ -44,6 +44,7 @@ TRIED = {
     "onset_weight": (1.8, 2.5, 3.5, 5.0),
     "read_onset_weight": (0.7, 1.4, 2.2),
     "envelope_weight": (1.5, 3.0, 5.0),
+    "arrival_weight": (0.0, 3.0, 6.0, 10.0),
     "sound_weight": (0.08, 0.15, 0.3),
     "onset_strength": (0.15, 0.3, 0.4),
     "most_onset_nats": (1.0, 1.6, 2.2),
@@ -55,6 +56,7 @@ TRIED = {
 ABLATIONS = {
     "all parts": {},
     "no onsets": {"onset_weight": 0.0, "read_onset_weight": 0.0, "envelope_weight": 0.0},
+    "no onsets along the path": {"arrival_weight": 0.0},
     "no embeddings": {"sound_weight": 0.0},
     "no tempo": {"duration_spread": 5.0, "place_spread": 5.0},
     "no envelope beside pitches read from images": {"envelope_weight": 0.0},

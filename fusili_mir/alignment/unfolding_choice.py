@@ -35,9 +35,10 @@ __all__ = [
 UnfoldChoice: TypeAlias = Literal["auto"] | NamedUnfold
 
 # Nats, as many as five to ten seconds of music that fits are worth. Among 27 human performances without cuts, 400
-# find two, 1000 none.
+# find two, 1000 none; in a quartet of 36 minutes, 1000 find four, so with a symbolic score cuts are to be asked for.
 CUT_COST = 1000.0
 JUMP_COST = 150.0  # the same where the user expects it
+_AS_WRITTEN = 0.02  # of the ways to go on where a sign leads elsewhere
 _SAME_BEAT = 1e-6
 
 
@@ -89,8 +90,8 @@ def choose_unfolding(
     scale : float
         The bundle's scale of cosines.
     unfold : "auto", "maximal", "minimal", "none" or stretches of measures
-        With "auto", all ways of taking repeats and jumps are compared in one search, cuts included. A score
-        without repeats, played as it is, stays as notated, and so do its ids.
+        With "auto", all ways of taking repeats, da capos and the like are compared in one search. A score without
+        repeats, played as it is, stays as notated, and so do its ids.
     options : DecodingOptions, optional
     jumps : bool
         Whether the music is expected to go on at measures that no sign leads to.
@@ -106,8 +107,10 @@ def choose_unfolding(
     notated = _unfolding(play_pages(pages, "none"), score, audio)
     assert pages.score is not None  # noqa: S101
     structure = written_repeats(pages.score)
+    if not structure.has_repeats and not jumps:
+        return notated
     stops = _measure_stops(notated, structure.n_measures)
-    graph = section_graph(playing_graph(structure), stops, JUMP_COST if jumps else CUT_COST)
+    graph = section_graph(playing_graph(structure), stops, JUMP_COST if jumps else None)
     heard = replace(notated.similarity, frames=audio.frames[audio.sound.sounding])
     found = search_sections(heard, graph, audio.grid.frame_sec, scale, options)
     chosen = _named(found.measures, pages.score)
@@ -116,7 +119,7 @@ def choose_unfolding(
     return replace(_unfolding(play_pages(pages, chosen), score, audio), probability=found.probability)
 
 
-def section_graph(graph: PlayingGraph, measures: Int64, cut_cost: float | None = CUT_COST) -> SectionGraph:
+def section_graph(graph: PlayingGraph, measures: Int64, cut_cost: float | None = None) -> SectionGraph:
     """Lay the ways to play a score over the stops of its course as written.
 
     Parameters
@@ -125,18 +128,27 @@ def section_graph(graph: PlayingGraph, measures: Int64, cut_cost: float | None =
     measures : np.ndarray of int [shape=(n_measures + 1,)]
         First stop of each measure, and the number of stops; see `SectionGraph`.
     cut_cost : float, optional
-        What it costs to go on at any measure that the signs do not lead to, in nats.
+        What it costs to go on at any measure that the signs do not lead to, in nats; None if that is impossible.
 
     Returns
     -------
     SectionGraph
+        A path may also go straight on as written where the signs lead elsewhere, as players of files do.
     """
+    cost_of = {(edge.source, edge.target): -np.log(edge.probability) for edge in graph.edges}
+    for source, section in enumerate(graph.sections):
+        following = (
+            n for n in range(source + 1, len(graph.sections)) if graph.sections[n].first == section.stop
+        )
+        target = next(following, None)
+        if target is not None:
+            cost_of.setdefault((source, target), -np.log(_AS_WRITTEN))
     return SectionGraph(
         first=np.array([section.first for section in graph.sections]),
         end=np.array([section.stop for section in graph.sections]),
-        source=np.array([edge.source for edge in graph.edges], dtype=np.int64),
-        target=np.array([edge.target for edge in graph.edges], dtype=np.int64),
-        cost=np.array([-np.log(edge.probability) for edge in graph.edges], dtype=np.float32),
+        source=np.array([source for source, _ in cost_of], dtype=np.int64),
+        target=np.array([target for _, target in cost_of], dtype=np.int64),
+        cost=np.array(list(cost_of.values()), dtype=np.float32),
         may_end=np.array(graph.ends) > 0,
         measures=measures,
         cut_cost=cut_cost,

@@ -70,6 +70,13 @@ class OnsetEvidence(Protocol):
         """Return the log-likelihood ratio that a stop begins in each of some cells [shape=(n,)]."""
         ...
 
+    def block(self, cells: Int64, stops: slice) -> Float32:
+        """Return the log-likelihood ratio that stops begin in ranges of cells [shape=(n_ranges, n_stops)].
+
+        The best cell of a range counts; each reaches up to the next one, and `cells` has one more for the end.
+        """
+        ...
+
     def refined(self, stops: Int64, seconds: Float64) -> Float64:
         """Move the beginnings of stops, known to a cell, to onsets nearby."""
         ...
@@ -133,6 +140,14 @@ class PitchedOnsets:
         nats = self.law.onset_nats(strength, float(self.pitches.n_notes[stop]), self.pitches.are_read)
         return nats if self._of_anything is None else nats + self._of_anything[cells]
 
+    def block(self, cells: Int64, stops: slice) -> Float32:
+        """Return the log-likelihood ratio that stops begin in ranges of cells [shape=(n_ranges, n_stops)]."""
+        strength = _best_of_ranges(self._cells, cells) @ self.pitches.weights[stops].T
+        nats = self.law.onset_nats(strength, self.pitches.n_notes[stops], self.pitches.are_read)
+        if self._of_anything is not None:
+            nats += _best_of_ranges(self._of_anything[:, None], cells)
+        return nats
+
     def refined(self, stops: Int64, seconds: Float64) -> Float64:
         """Move the beginnings of stops to the strongest attack of their pitches nearby, or to any onset."""
         if self.envelope is not None and self.pitches.are_read:
@@ -185,6 +200,11 @@ class AnyOnsets:
         weighted = self.law.envelope_weight * steps.reshape(-1, _GROUP).max(axis=1)
         return np.asarray(weighted, dtype=np.float32)
 
+    def block(self, cells: Int64, stops: slice) -> Float32:
+        """Return the log-likelihood ratio that something begins in ranges of cells, the same for all stops."""
+        nats = self.nats(0, slice(0, self.n_cells))
+        return np.repeat(_best_of_ranges(nats[:, None], cells), stops.stop - stops.start, axis=1)
+
     def refined(self, stops: Int64, seconds: Float64) -> Float64:
         """Move the beginnings of stops to the onset nearest to them."""
         return self.envelope.nearest_onset(seconds, (_REACH_STEPS + 1) * self.envelope.step_sec)
@@ -220,9 +240,20 @@ class NoOnsets:
         """Return zeros."""
         return np.zeros(cells.stop - cells.start, np.float32)
 
+    def block(self, cells: Int64, stops: slice) -> Float32:
+        """Return zeros."""
+        return np.zeros((len(cells) - 1, stops.stop - stops.start), np.float32)
+
     def refined(self, stops: Int64, seconds: Float64) -> Float64:
         """Return the beginnings as they are."""
         return seconds
+
+
+def _best_of_ranges(values: Float32, cells: Int64) -> Float32:
+    """Return the largest of the values in ranges of cells, each up to the next one [shape=(n_ranges, ...)]."""
+    begins = np.clip(cells[:-1], 0, len(values) - 1)
+    end = int(np.clip(cells[-1], begins[-1] + 1, len(values)))
+    return np.asarray(np.maximum.reduceat(values[:end], begins, axis=0))
 
 
 def _peaks(

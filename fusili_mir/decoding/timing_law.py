@@ -31,6 +31,9 @@ class TimingLaw:
         The same where pitches are read from an image, and are less certain.
     faintest_strength, most_onset_nats, least_onset_nats : float
         Added to strengths before the logarithm; bounds of the log-ratio, before the weight.
+    arrival_weight : float
+        Share of these log-ratios, where they speak for an onset, that the path from frame to stop gains; more
+        than 1, because its frames count in full.
     envelope_weight : float
         Nats per nat of the envelope, where pitches are not known.
     sound_weight : float
@@ -56,6 +59,7 @@ class TimingLaw:
     faintest_strength: float = 0.03
     most_onset_nats: float = 1.6
     least_onset_nats: float = -2.0
+    arrival_weight: float = 6.0
     envelope_weight: float = 3.0
     sound_weight: float = 0.15
     duration_spread: float = 0.4
@@ -73,8 +77,8 @@ class TimingLaw:
         if wrong:
             raise InputError(f"{wrong[0]} is {getattr(self, wrong[0])}, expected more than 0")
 
-    def onset_nats(self, strength: Float32, n_notes: float, are_read: bool = False) -> Float32:
-        """Return the log-likelihood ratio of an onset where its notes have such mean attacks [shape=(n,)]."""
+    def onset_nats(self, strength: Float32, n_notes: float | Float32, are_read: bool = False) -> Float32:
+        """Return the log-likelihood ratio of an onset where its notes have such mean attacks [shape=(..., n)]."""
         usual = self.read_onset_strength if are_read else self.onset_strength
         weight = self.read_onset_weight if are_read else self.onset_weight
         ratio = np.log((strength + self.faintest_strength) / usual)

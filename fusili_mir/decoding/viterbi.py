@@ -101,11 +101,15 @@ class DecodedPath:
 
 @dataclass(frozen=True)
 class _Table:
-    """Likelihoods of the best paths to each frame and stop of a block [shape=(n_frames, n_stops)]."""
+    """Likelihoods of the best paths to each frame and stop of a block [shape=(n_frames, n_stops)].
+
+    `arrival` is what a path gains by arriving at a stop in a frame, rather than staying there.
+    """
 
     emission: Float32
     music: Float32
     filler: Float32
+    arrival: Float32 | None = None
 
 
 @dataclass(frozen=True)
@@ -140,7 +144,11 @@ def best_likelihood(
 
 
 def best_path(
-    likelihoods: BlockLikelihoods, blocks: Sequence[Block], n_stops: int, costs: PathCosts
+    likelihoods: BlockLikelihoods,
+    blocks: Sequence[Block],
+    n_stops: int,
+    costs: PathCosts,
+    arrivals: BlockLikelihoods | None = None,
 ) -> DecodedPath:
     """Find the best path.
 
@@ -153,6 +161,8 @@ def best_path(
     n_stops : int
         Number of stops of the whole course.
     costs : PathCosts
+    arrivals : callable, optional
+        Returns what a path gains by arriving at each stop of a block in each frame, in nats.
 
     Returns
     -------
@@ -166,13 +176,18 @@ def best_path(
     >>> path.stop.tolist()
     [0, 1, 1, 2]
     """
+
+    def fill(block: Block, entry: _Entry | None) -> _Table:
+        arrival = None if arrivals is None else arrivals(block)
+        return _fill(likelihoods(block), entry, block, costs, arrival)
+
     keep = sum(len(range(n_stops)[b.stops]) * (b.frames.stop - b.frames.start) for b in blocks) <= _KEPT_CELLS
     entries: list[_Entry | None] = []
     tables: list[_Table | None] = []
     table: _Table | None = None
     for before, block in zip([None, *blocks], blocks, strict=False):
         entries.append(_entry(table, before, block))
-        table = _fill(likelihoods(block), entries[-1], block, costs)
+        table = fill(block, entries[-1])
         tables.append(table if keep else None)
     assert table is not None  # noqa: S101
     margin = _ending(blocks[-1].stops, n_stops, costs)
@@ -180,7 +195,7 @@ def best_path(
     place = (local + blocks[-1].stops.start, bool(table.filler[-1, local] > table.music[-1, local]))
     pieces: list[DecodedPath] = []
     for block, entry, kept in zip(reversed(blocks), reversed(entries), reversed(tables), strict=True):
-        table = kept or _fill(likelihoods(block), entry, block, costs)
+        table = kept or fill(block, entry)
         piece, place = _trace_block(table, entry, block, place, costs)
         pieces.append(piece)
     pieces.reverse()
@@ -231,10 +246,12 @@ def _ending(stops: slice, n_stops: int, costs: PathCosts) -> Float32:
     return np.asarray(np.minimum(costs.cut_off * after, costs.margin), dtype=np.float32)
 
 
-def _fill(emission: Float32, entry: _Entry | None, block: Block, costs: PathCosts) -> _Table:
+def _fill(
+    emission: Float32, entry: _Entry | None, block: Block, costs: PathCosts, arrival: Float32 | None = None
+) -> _Table:
     """Compute a block frame by frame."""
     n_frames, width = emission.shape
-    table = _Table(emission, np.empty_like(emission), np.empty_like(emission))
+    table = _Table(emission, np.empty_like(emission), np.empty_like(emission), arrival)
     passed = np.float32(costs.skip) * _counted(block.stops, costs)
     entering = np.float32(costs.filler)
     either = np.empty(width, dtype=np.float32)
@@ -252,6 +269,8 @@ def _fill(emission: Float32, entry: _Entry | None, block: Block, costs: PathCost
         arriving = window_maximum(padded, costs.max_step)[:width]
         here, other = table.music[frame], table.filler[frame]
         np.subtract(arriving, passed[:-1], out=here)
+        if arrival is not None:
+            here += arrival[frame]
         np.maximum(here, either, out=here)
         if costs.jump is not None:
             np.maximum(here, either.max() - np.float32(costs.jump), out=here)
@@ -292,7 +311,8 @@ def _trace_block(
         if other:
             other = bool(filler[before, local] >= music[before, local] - np.float32(costs.filler))
         else:
-            local = _source(either[before], local, passed, costs)
+            gain = 0.0 if table.arrival is None else float(table.arrival[frame, local])
+            local = _source(either[before], local, passed, costs, gain)
             other = bool(filler[before, local] > music[before, local])
         before -= 1
     chosen = np.where(is_filler, 0.0, table.emission[np.arange(n_frames), stop])
@@ -301,10 +321,10 @@ def _trace_block(
     return DecodedPath(stop + offset, is_filler, gap), (local + offset, other)
 
 
-def _source(either: Float32, local: int, passed: Float32, costs: PathCosts) -> int:
-    """Return the previous stop of a path that is now at stop `local`."""
+def _source(either: Float32, local: int, passed: Float32, costs: PathCosts, gain: float = 0.0) -> int:
+    """Return the previous stop of a path that is now at stop `local`, where arriving gains some nats."""
     first = max(0, local - costs.max_step)
-    arriving = either[first:local] - (passed[local] - passed[first + 1 : local + 1])
+    arriving = either[first:local] - (passed[local] - passed[first + 1 : local + 1]) + np.float32(gain)
     source, best = local, float(either[local])
     if len(arriving) and float(arriving.max()) > best:
         source = local - 1 - int(arriving[::-1].argmax())

@@ -22,7 +22,7 @@ from fusili_mir.decoding.stop_likelihoods import StopLikelihoods
 from fusili_mir.decoding.stop_pins import StopPin, Stretch, stretches_between
 from fusili_mir.decoding.stop_times import StopTimes
 from fusili_mir.decoding.timing_law import TimingLaw
-from fusili_mir.decoding.viterbi import Block, DecodedPath, best_path
+from fusili_mir.decoding.viterbi import Block, BlockLikelihoods, DecodedPath, best_path
 from fusili_mir.errors import InputError
 from fusili_mir.geometry import FrameGrid
 from fusili_mir.short_repr import short_repr
@@ -133,15 +133,17 @@ def decode_path(
     likelihoods = StopLikelihoods.of(
         similarity, scale, options.hub_weight_of(similarity.course), sound.is_silent
     )
+    evidence = evidence or NoOnsets(grid.end_sec - grid.start_sec, start_sec=grid.start_sec)
     frame_of_sounding = grid.start_sec + (sounding + 0.5) * grid.frame_sec
+    arrivals = _arrivals(evidence, sounding, grid, options.law.arrival_weight)
     searched = [
-        _search(rough, likelihoods.among(sounding), frame_of_sounding, each, options) for each in stretches
+        _search(rough, likelihoods.among(sounding), arrivals, frame_of_sounding, each, options)
+        for each in stretches
     ]
     path = _with_silences(_joined(searched), sounding, n_frames)
     music = np.flatnonzero(~path.is_filler)
     if not len(music):
         raise InputError("nothing in the recording sounds like the score; is it a recording of this piece?")
-    evidence = evidence or NoOnsets(grid.end_sec - grid.start_sec, start_sec=grid.start_sec)
     timed = _timed([_time(path, music, each, likelihoods, evidence, grid, options.law) for each in stretches])
     trusted = min(1.0, rough.reliability / TRUSTED_RELIABILITY)
     times = _stop_times(timed, similarity.course, music, grid, trusted)
@@ -161,6 +163,7 @@ def decode_path(
 def _search(
     rough: RoughSearch,
     likelihoods: StopLikelihoods,
+    arrivals: BlockLikelihoods | None,
     seconds: Float64,
     stretch: Stretch,
     options: DecodingOptions,
@@ -177,21 +180,20 @@ def _search(
         course = whole.course.part(slice(first_stop, stretch.end))
         rough = replace(rough, similarity=replace(whole, frames=whole.frames[first:end], course=course))
 
-    def of_block(block: Block) -> Float32:
+    def moved(block: Block) -> Block:
         frames, stops = block.frames, block.stops
-        return likelihoods(
-            Block(
-                slice(frames.start + first, frames.stop + first),
-                slice(stops.start + first_stop, stops.stop + first_stop),
-            )
+        return Block(
+            slice(frames.start + first, frames.stop + first),
+            slice(stops.start + first_stop, stops.stop + first_stop),
         )
 
     n_frames, n_stops = end - first, stretch.end - first_stop
     path = best_path(
-        of_block,
+        lambda block: likelihoods(moved(block)),
         _band(rough.path(), rough.factors, n_frames, n_stops, options.band_stops),
         n_stops,
         path_costs(options, rough.stop_weights, n_frames, rough.frame_sec),
+        None if arrivals is None else lambda block: arrivals(moved(block)),
     )
     return replace(path, stop=path.stop + first_stop)
 
@@ -245,6 +247,22 @@ def _timed(stretches: list[TimedStops]) -> TimedStops:
         np.concatenate([each.seconds for each in stretches]),
         np.concatenate([each.probability for each in stretches]),
     )
+
+
+def _arrivals(
+    evidence: OnsetEvidence, sounding: Int64, grid: FrameGrid, weight: float
+) -> BlockLikelihoods | None:
+    """Return what onsets in each frame say for arriving at stops; their absence says nothing."""
+    if not weight or isinstance(evidence, NoOnsets):
+        return None
+    begin_sec = grid.start_sec + np.append(sounding, sounding[-1] + 1) * grid.frame_sec
+    cells = np.rint((begin_sec - evidence.start_sec) / evidence.cell_sec).astype(np.int64)
+
+    def arrivals(block: Block) -> Float32:
+        nats = evidence.block(cells[block.frames.start : block.frames.stop + 1], block.stops)
+        return np.asarray(np.float32(weight) * np.maximum(nats, 0.0))
+
+    return arrivals
 
 
 def _with_silences(path: DecodedPath, sounding: Int64, n_frames: int) -> DecodedPath:

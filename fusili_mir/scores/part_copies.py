@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 from partitura import score as ps
@@ -47,13 +48,17 @@ def copy_elements(
         that unfolding cuts, are dropped.
     """
     copies: dict[Any, Any] = {}
+    point_at = cache(target.get_or_add_point)  # looking a point up costs partitura more than all the rest
+    starting, ending = cache(rescale), cache(rescale_end or rescale)
     for element in source.iter_all():
         timed = isinstance(element, ps.TimedObject)  # partitura leaves marks of kern in parts
         if not timed or element.start is None or isinstance(element, skipped):
             continue
         copied = copies[element] = copy.copy(element)
-        end = None if element.end is None else (rescale_end or rescale)(element.end.t)
-        target.add(copied, rescale(element.start.t), end)
+        point_at(starting(element.start.t)).add_starting_object(copied)
+        copied.end = None
+        if element.end is not None:
+            point_at(ending(element.end.t)).add_ending_object(copied)
     for copied in copies.values():
         for name in getattr(copied, "_ref_attrs", ()):
             old = getattr(copied, name)

@@ -6,6 +6,7 @@ from itertools import combinations
 import numpy as np
 import numpy.typing as npt
 import pytest
+from fusili_mir.decoding.certainty import Certainty
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -37,6 +38,7 @@ class TableOnsets:
     cell_sec: float = 0.02
     start_sec: float = 0.0
     sound_weight: float = 0.15
+    certainty: Certainty | None = None
 
     @property
     def n_cells(self) -> int:
@@ -44,6 +46,9 @@ class TableOnsets:
 
     def nats(self, stop: int, cells: slice) -> Float32:
         return self.table[stop, cells]
+
+    def block(self, cells: Int64, stops: slice) -> Float32:
+        return np.zeros((len(cells) - 1, stops.stop - stops.start), np.float32)
 
     def refined(self, stops: Int64, seconds: Float64) -> Float64:
         return seconds
