@@ -35,7 +35,8 @@ __all__ = [
 UnfoldChoice: TypeAlias = Literal["auto"] | NamedUnfold
 
 # Nats, as many as five to ten seconds of music that fits are worth. Among 27 human performances without cuts, 400
-# find two, 1000 none; in a quartet of 36 minutes, 1000 find four, so with a symbolic score cuts are to be asked for.
+# find two, 1000 none. In a quartet of 36 minutes 1000 find four, so with a symbolic score cuts are not looked for
+# unless they are expected.
 CUT_COST = 1000.0
 JUMP_COST = 150.0  # the same where the user expects it
 _AS_WRITTEN = 0.02  # of the ways to go on where a sign leads elsewhere

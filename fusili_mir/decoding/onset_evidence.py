@@ -15,6 +15,7 @@ import numpy as np
 from fusili_mir.arrays import Float32, Float64, Int64
 from fusili_mir.audio.attack_map import AttackMap
 from fusili_mir.audio.sound_envelope import SoundEnvelope
+from fusili_mir.decoding.certainty import Certainty
 from fusili_mir.decoding.timing_law import TimingLaw
 
 __all__ = ["AnyOnsets", "NoOnsets", "OnsetEvidence", "PitchedOnsets", "StopPitches"]
@@ -66,14 +67,20 @@ class OnsetEvidence(Protocol):
         """Share of the likelihoods of frames that counts beside it."""
         ...
 
+    @property
+    def certainty(self) -> Certainty | None:
+        """How posteriors become probabilities; None where that is not known."""
+        ...
+
     def nats(self, stop: int, cells: slice) -> Float32:
         """Return the log-likelihood ratio that a stop begins in each of some cells [shape=(n,)]."""
         ...
 
     def block(self, cells: Int64, stops: slice) -> Float32:
-        """Return the log-likelihood ratio that stops begin in ranges of cells [shape=(n_ranges, n_stops)].
+        """Return the log-likelihood ratio that these stops, rather than others, begin in ranges of cells.
 
-        The best cell of a range counts; each reaches up to the next one, and `cells` has one more for the end.
+        The best cell of a range counts [shape=(n_ranges, n_stops)]. Each reaches up to the next one, and `cells` has
+        one more for the end.
         """
         ...
 
@@ -134,6 +141,11 @@ class PitchedOnsets:
         """Share of the likelihoods of frames that counts beside it."""
         return self.law.sound_weight
 
+    @property
+    def certainty(self) -> Certainty:
+        """How posteriors become probabilities."""
+        return self.law.read_certainty if self.pitches.are_read else self.law.certainty
+
     def nats(self, stop: int, cells: slice) -> Float32:
         """Return the log-likelihood ratio that a stop begins in each of some cells [shape=(n,)]."""
         strength = self._cells[cells] @ self.pitches.weights[stop]
@@ -141,12 +153,9 @@ class PitchedOnsets:
         return nats if self._of_anything is None else nats + self._of_anything[cells]
 
     def block(self, cells: Int64, stops: slice) -> Float32:
-        """Return the log-likelihood ratio that stops begin in ranges of cells [shape=(n_ranges, n_stops)]."""
+        """Return the log-likelihood ratio that these stops begin in ranges of cells, by their pitches."""
         strength = _best_of_ranges(self._cells, cells) @ self.pitches.weights[stops].T
-        nats = self.law.onset_nats(strength, self.pitches.n_notes[stops], self.pitches.are_read)
-        if self._of_anything is not None:
-            nats += _best_of_ranges(self._of_anything[:, None], cells)
-        return nats
+        return self.law.onset_nats(strength, self.pitches.n_notes[stops], self.pitches.are_read)
 
     def refined(self, stops: Int64, seconds: Float64) -> Float64:
         """Move the beginnings of stops to the strongest attack of their pitches nearby, or to any onset."""
@@ -194,6 +203,11 @@ class AnyOnsets:
         """Share of the likelihoods of frames that counts beside it."""
         return self.law.sound_weight
 
+    @property
+    def certainty(self) -> Certainty:
+        """How posteriors become probabilities."""
+        return self.law.read_certainty
+
     def nats(self, stop: int, cells: slice) -> Float32:
         """Return the log-likelihood ratio that something begins in each of some cells [shape=(n,)]."""
         steps = self.envelope.nats[cells.start * _GROUP : cells.stop * _GROUP]
@@ -201,9 +215,8 @@ class AnyOnsets:
         return np.asarray(weighted, dtype=np.float32)
 
     def block(self, cells: Int64, stops: slice) -> Float32:
-        """Return the log-likelihood ratio that something begins in ranges of cells, the same for all stops."""
-        nats = self.nats(0, slice(0, self.n_cells))
-        return np.repeat(_best_of_ranges(nats[:, None], cells), stops.stop - stops.start, axis=1)
+        """Return zeros: what begins may be any stop."""
+        return np.zeros((len(cells) - 1, stops.stop - stops.start), np.float32)
 
     def refined(self, stops: Int64, seconds: Float64) -> Float64:
         """Move the beginnings of stops to the onset nearest to them."""
@@ -235,6 +248,10 @@ class NoOnsets:
     def sound_weight(self) -> float:
         """All of the likelihoods of frames counts: there is nothing else."""
         return 1.0
+
+    @property
+    def certainty(self) -> None:
+        """Nothing is known about posteriors without onsets."""
 
     def nats(self, stop: int, cells: slice) -> Float32:
         """Return zeros."""

@@ -147,6 +147,8 @@ def time_stops(
         is_last = each is _ROUNDS[-1]
         cells, probability = _best_cells(terms, arrival_sec, with_probability=is_last)
         arrival_sec = evidence.start_sec + (cells + 0.5) * evidence.cell_sec
+        if is_last and evidence.certainty is not None:
+            probability = evidence.certainty.probability(probability, arrival_sec, np.array(expected_sec))
     refined_sec = pins.keep_seconds(evidence.refined(stops, arrival_sec))
     seconds = pins.keep_seconds(_strictly_increasing(refined_sec, pins.keep_seconds(arrival_sec)))
     return TimedStops(stops, seconds, pins.keep_probability(probability))

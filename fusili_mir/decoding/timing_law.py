@@ -10,10 +10,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from fusili_mir.arrays import Float32
+from fusili_mir.decoding.certainty import Certainty
 from fusili_mir.errors import InputError
 
 __all__ = ["TimingLaw"]
 
+_OF_PITCHES = Certainty(own=0.241, around=0.201, unsteady=-1.535, base=0.013)
+_OF_READ_PITCHES = Certainty(own=0.228, around=0.286, unsteady=-0.598, base=-0.563)
 _SLOW_GROWTH = 2.0  # beyond `rare_nats` a cost grows with its square root
 
 
@@ -50,6 +53,8 @@ class TimingLaw:
         Usual duration of a grace note, and the spread of its logarithm.
     bias_sec : float
         How late attacks are seen.
+    certainty, read_certainty : Certainty
+        How posteriors become probabilities, with known pitches and where pitches are read or not known.
     """
 
     onset_weight: float = 3.5
@@ -69,6 +74,8 @@ class TimingLaw:
     grace_sec: float = 0.09
     grace_spread: float = 0.7
     bias_sec: float = 0.0015
+    certainty: Certainty = _OF_PITCHES
+    read_certainty: Certainty = _OF_READ_PITCHES
 
     def __post_init__(self) -> None:
         positive = ["onset_strength", "read_onset_strength", "faintest_strength"]

@@ -14,7 +14,7 @@ import numpy as np
 from fusili_mir.arrays import Bool, Float32, Float64, Int64
 from fusili_mir.audio.sound_envelope import FrameSound
 from fusili_mir.decoding.course import Course
-from fusili_mir.decoding.onset_evidence import NoOnsets, OnsetEvidence
+from fusili_mir.decoding.onset_evidence import NoOnsets, OnsetEvidence, PitchedOnsets
 from fusili_mir.decoding.rough_search import DecodingOptions, RoughSearch, path_costs, played_columns
 from fusili_mir.decoding.semi_markov import TimedStops, time_stops
 from fusili_mir.decoding.similarity import CourseSimilarity
@@ -252,8 +252,8 @@ def _timed(stretches: list[TimedStops]) -> TimedStops:
 def _arrivals(
     evidence: OnsetEvidence, sounding: Int64, grid: FrameGrid, weight: float
 ) -> BlockLikelihoods | None:
-    """Return what onsets in each frame say for arriving at stops; their absence says nothing."""
-    if not weight or isinstance(evidence, NoOnsets):
+    """Return what onsets in each frame say for arriving at stops, if pitches are known; silence says nothing."""
+    if not weight or not isinstance(evidence, PitchedOnsets):
         return None
     begin_sec = grid.start_sec + np.append(sounding, sounding[-1] + 1) * grid.frame_sec
     cells = np.rint((begin_sec - evidence.start_sec) / evidence.cell_sec).astype(np.int64)
