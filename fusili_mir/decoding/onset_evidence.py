@@ -79,8 +79,8 @@ class OnsetEvidence(Protocol):
     def block(self, cells: Int64, stops: slice) -> Float32:
         """Return the log-likelihood ratio that these stops, rather than others, begin in ranges of cells.
 
-        The best cell of a range counts [shape=(n_ranges, n_stops)]. Each reaches up to the next one, and `cells` has
-        one more for the end.
+        The best cell of a range counts [shape=(n_ranges, n_stops)]. Each reaches up to the next one, and `cells`
+        has one more for the end.
         """
         ...
 

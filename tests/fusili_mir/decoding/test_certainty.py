@@ -20,7 +20,7 @@ def test_a_sure_stop_among_doubtful_ones_is_doubtful() -> None:
     posterior[25] = 1.0
     certainty = Certainty(own=0.2, around=0.8, unsteady=0.0, base=0.0)
     sure = certainty.probability(np.ones(50), ONE_SEC_APART, ONE_SEC)[25]
-    assert certainty.probability(posterior, ONE_SEC_APART, ONE_SEC)[25] < 0.7 < 0.99 < sure
+    assert certainty.probability(posterior, ONE_SEC_APART, ONE_SEC)[25] < 0.8 < 0.99 < sure
 
 
 def test_stops_that_follow_each_other_unsteadily_are_less_certain() -> None:

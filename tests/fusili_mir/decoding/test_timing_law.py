@@ -126,4 +126,4 @@ def test_costs_grow_continuously_away_from_what_is_expected(
 @pytest.mark.parametrize("value", [0.0, -1.0, math.nan])
 def test_parameters_that_are_divided_by_must_be_positive(name: str, value: float) -> None:
     with pytest.raises(InputError, match=rf"^{name} is {value}, expected more than 0$"):
-        TimingLaw(**{name: value})
+        TimingLaw(**{name: value})  # type: ignore[arg-type]
