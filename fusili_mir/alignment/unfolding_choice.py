@@ -39,7 +39,9 @@ UnfoldChoice: TypeAlias = Literal["auto"] | NamedUnfold
 # unless they are expected.
 CUT_COST = 1000.0
 JUMP_COST = 150.0  # the same where the user expects it
-_AS_WRITTEN = 0.02  # of the ways to go on where a sign leads elsewhere
+_AS_WRITTEN_COST = (
+    60.0  # to go on as written where a sign leads elsewhere: more than rushing through it gains
+)
 _SAME_BEAT = 1e-6
 
 
@@ -143,7 +145,7 @@ def section_graph(graph: PlayingGraph, measures: Int64, cut_cost: float | None =
         )
         target = next(following, None)
         if target is not None:
-            cost_of.setdefault((source, target), -np.log(_AS_WRITTEN))
+            cost_of.setdefault((source, target), _AS_WRITTEN_COST)
     return SectionGraph(
         first=np.array([section.first for section in graph.sections]),
         end=np.array([section.stop for section in graph.sections]),

@@ -25,7 +25,7 @@ __all__ = ["Edge", "PlayingGraph", "Section", "graph_of_order", "playing_graph"]
 
 EdgeKind: TypeAlias = Literal["on", "repeat", "past", "jump"]
 
-# About two in three repeats of the human performances of n-ASAP are taken, and hardly any after a da capo.
+# What players usually do, roughly; a recording of some seconds outweighs it by far.
 _REPEATED = 0.65
 _REPEATED_AFTER_JUMP = 0.1
 _JUMPED = 0.95

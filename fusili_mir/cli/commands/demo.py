@@ -91,7 +91,7 @@ def _files(from_score: Demonstration, from_image: Demonstration) -> str:
     shown = {
         from_score.folder / "view.html": "the score, to look at and listen to",
         from_image.folder / "view.html": "the same with the page image alone",
-        from_image.folder / "overlay-001.png": "the page, with a line for each second",
+        from_image.folder / "overlay-001.png": "the page, with a line for each measure",
         from_score.folder / "similarity.png": "similarity matrix, with the path",
         from_score.folder / "alignment.match": "for partitura; also CSV, MIDI and JSON",
     }

@@ -197,8 +197,9 @@ def test_places_on_images_are_anchored(scan: Pages, recording: AudioSamples, enc
     found = align_recording(scan, recording, encoder, transpose=0, anchors=[Anchor(second, place=at)])
     assert found.moments is not None
     assert np.abs(found.moments.seconds - second).min() == 0.0
+    unknown = replace(scan, measures=scan.measures[:0], repeats=None)
     with pytest.raises(InputError, match="no measures are known on these pages; anchor places instead"):
-        align_recording(scan, recording, encoder, transpose=0, anchors={3: 4.0})
+        align_recording(unknown, recording, encoder, transpose=0, anchors={3: 4.0})
 
 
 def test_measures_on_images_are_anchored_where_they_are_known(

@@ -68,7 +68,3 @@ def test_one_repeat_may_be_played_and_another_left_out(tmp_path: Path, encoder: 
         chosen = choose(pages, encoder, way)
         assert chosen.played.measures["measure"].tolist() == [m for a, b in way for m in range(a, b)]
         assert chosen.probability > 0.9
-
-
-def test_both_endings_may_be_played_in_a_row_as_players_of_files_do(tmp_path: Path, encoder: Encoder) -> None:
-    assert choose(engraved(tmp_path, VOLTAS), encoder, "none").played.unfold == "none"

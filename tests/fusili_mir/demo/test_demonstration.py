@@ -141,15 +141,14 @@ def test_each_way_writes_all_formats_that_apply_and_an_overlay(known, folder: Pa
     assert sorted(file.name for file in (folder / "out").iterdir()) == ["from-image", "from-score"]
 
 
-def test_the_overlay_of_the_image_marks_the_place_of_a_second_on_the_page_itself(known) -> None:
+def test_the_overlay_of_the_image_marks_where_measures_begin_on_the_page_itself(known) -> None:
     _, from_image = known
     overlay = np.asarray(Image.open(from_image.folder / "overlay-001.png")).astype(int)
     height_px, width_px = from_image.alignment.pages.images[0].shape
     assert overlay.shape[1] == width_px
     assert overlay.shape[0] > height_px  # the legend
-    frames = from_image.alignment.frames
-    reached = frames[np.searchsorted(frames["onset_sec"], 12.0)]
-    x, y = round(float(reached["x"])), round(float(reached["y"]))
+    measure = from_image.alignment.measures[11]
+    x, y = round(float(measure["x0"])), round(float(measure["y0"] + measure["y1"]) / 2)
     blue = overlay[y - 60 : y + 60, x - 8 : x + 9]
     assert ((blue[..., 2] - blue[..., 0]) > 60).any(axis=1).all()  # a line from top to bottom, maybe tilted
 
