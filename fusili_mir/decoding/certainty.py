@@ -2,8 +2,8 @@
 
 The model takes its own law for granted, and the way that the path has found: where a passage is lost, it is sure
 of every wrong note. A logistic regression on three numbers turns its posteriors into probabilities that hold: the
-posterior of the stop, the mean of those around it, and how unsteadily they follow each other. It was fitted to the
-27 human performances of `benchmarks/human_piano.py`.
+posterior of the stop, the mean of those around it, and how unsteadily they follow each other. It was fitted to
+the 27 human performances of `benchmarks/human_piano.py`.
 """
 
 from __future__ import annotations

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+
 from fusili_mir.decoding.certainty import Certainty
 
 ONE_SEC_APART = np.arange(50.0)

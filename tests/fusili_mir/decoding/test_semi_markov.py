@@ -6,11 +6,11 @@ from itertools import combinations
 import numpy as np
 import numpy.typing as npt
 import pytest
-from fusili_mir.decoding.certainty import Certainty
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fusili_mir.arrays import Float32, Float64, Int64
+from fusili_mir.decoding.certainty import Certainty
 from fusili_mir.decoding.course import Course
 from fusili_mir.decoding.semi_markov import (
     TimedStops,
