@@ -1,0 +1,104 @@
+"""Floors of accuracy with the bundle that ships: nonsense in a constant of the decoder falls through them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from fusili_mir.alignment.aligning import align_encoded, decoding_options
+from fusili_mir.alignment.results import Alignment
+from fusili_mir.arrays import Table
+from fusili_mir.audio.recording import open_recording
+from fusili_mir.decoding.timing_law import TimingLaw
+from fusili_mir.demo.demonstration import OnsetErrors, errors_of_notes, errors_of_places
+from fusili_mir.demo.example import Example, load_example
+from fusili_mir.model.bundle import default_bundle
+from fusili_mir.model.encoded import EncodedAudio, EncodedScore
+from fusili_mir.model.encoder import Encoder
+from fusili_mir.pages.pages import Pages, load_pages, render_pages
+
+
+@pytest.fixture(scope="module")
+def example() -> Example:
+    return load_example()
+
+
+@pytest.fixture(scope="module")
+def encoder() -> Encoder:
+    return Encoder(default_bundle(), n_threads=1)
+
+
+@pytest.fixture(scope="module")
+def song(example: Example, encoder: Encoder) -> tuple[Pages, EncodedScore, EncodedAudio]:
+    pages = render_pages(example.score)
+    return pages, encoder.encode_pages(pages), encoder.encode_recording(example.recording)
+
+
+def aligned(
+    encoder: Encoder, pages: Pages, score: EncodedScore, audio: EncodedAudio, **law: float
+) -> Alignment:
+    options = decoding_options(encoder.bundle)
+    changed: TimingLaw = replace(options.law, **law)  # type: ignore[arg-type]
+    return align_encoded(
+        pages, score, audio, encoder.bundle.manifest.scale, options=replace(options, law=changed)
+    )
+
+
+def within(errors: OnsetErrors, *tolerances_ms: float) -> list[float]:
+    return [errors.share_within(ms) for ms in tolerances_ms]
+
+
+def test_the_demo_song_is_aligned_with_its_score(
+    example: Example, encoder: Encoder, song: tuple[Pages, EncodedScore, EncodedAudio]
+) -> None:
+    errors = errors_of_notes(aligned(encoder, *song), example.truth)
+    assert errors.median_ms < 9
+    assert np.all(np.array(within(errors, 25, 50, 250)) >= [0.85, 0.97, 0.99])
+
+
+def test_the_demo_song_is_aligned_with_its_page(
+    example: Example, encoder: Encoder, song: tuple[Pages, EncodedScore, EncodedAudio]
+) -> None:
+    page = load_pages(example.page)
+    errors = errors_of_places(aligned(encoder, page, encoder.encode_pages(page), song[2]), example.truth)
+    assert errors.median_ms < 12
+    assert np.all(np.array(within(errors, 25, 50, 250)) >= [0.74, 0.86, 0.90])
+
+
+@pytest.mark.parametrize(("start_sec", "end_sec"), [(5.0, 25.0), (28.0, 50.0)])
+def test_excerpts_are_found_in_the_whole_score(
+    example: Example,
+    encoder: Encoder,
+    song: tuple[Pages, EncodedScore, EncodedAudio],
+    start_sec: float,
+    end_sec: float,
+) -> None:
+    audio = encoder.encode_recording(open_recording(example.recording, start_sec, end_sec))
+    inside = (example.truth["onset_sec"] > start_sec + 1) & (example.truth["onset_sec"] < end_sec - 1)
+    truth: Table = example.truth[inside]
+    errors = errors_of_notes(aligned(encoder, song[0], song[1], audio), truth)
+    assert len(truth) > 50
+    assert np.all(np.array(within(errors, 50, 250)) >= [0.88, 0.92])
+
+
+@pytest.mark.parametrize(
+    "nonsense",
+    [
+        {"onset_weight": 0.0},
+        {"onset_strength": 30.0},
+        {"jitter_sec": 5.0, "duration_spread": 50.0, "onset_weight": 0.0},
+        {"bias_sec": 0.1},
+        {"sound_weight": 50.0},
+    ],
+    ids=str,
+)
+def test_nonsense_in_a_constant_falls_through_the_floor(
+    example: Example,
+    encoder: Encoder,
+    song: tuple[Pages, EncodedScore, EncodedAudio],
+    nonsense: dict[str, float],
+) -> None:
+    errors = errors_of_notes(aligned(encoder, *song, **nonsense), example.truth)
+    assert np.any(np.array(within(errors, 25, 50, 250)) < [0.85, 0.97, 0.99])
