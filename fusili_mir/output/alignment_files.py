@@ -123,7 +123,7 @@ def check_formats(
     Examples
     --------
     >>> check_formats((), "scan.pdf", has_notes=False)
-    ('html', 'overlay', 'frames', 'audacity', 'sonic-visualiser', 'json', 'similarity')
+    ('html', 'overlay', 'alphatab', 'measures', 'frames', 'audacity', 'sonic-visualiser', 'json', 'similarity')
     """
     unknown = [name for name in formats if name not in _FORMATS]
     if unknown:

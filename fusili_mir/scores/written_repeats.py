@@ -50,10 +50,16 @@ def written_repeats(score: pt.score.Score) -> RepeatStructure:
         Jump(after, max((place for place in segno if place <= after), default=0))
         for after in ends(ps.DalSegno)
     ]
+    passages = {
+        (_nearest(edges[:-1], repeat.start.t), _nearest(edges[1:], repeat.end.t)) for repeat in repeats
+    }
+    jumps = [
+        jump for jump in jumps if (jump.to, jump.after) not in passages
+    ]  # a sign and words for one repeat
     return RepeatStructure(
         n_measures=len(measures),
-        begins=tuple(sorted({_nearest(edges[:-1], repeat.start.t) for repeat in repeats})),
-        ends=tuple(sorted({_nearest(edges[1:], repeat.end.t) for repeat in repeats})),
+        begins=tuple(sorted({begin for begin, _ in passages})),
+        ends=tuple(sorted({end for _, end in passages})),
         endings=_endings(part, edges),
         jumps=tuple(sorted(jumps, key=lambda jump: jump.after)),
         fine=tuple(ends(ps.Fine)),

@@ -24,6 +24,11 @@ class Embedded:
         Such as ``image/png``.
     is_packed : bool
         Whether the page stores it compressed, and browsers unpack it.
+
+    Examples
+    --------
+    >>> Embedded(b"", "image/png").key
+    'e3b0c44298fc1c14'
     """
 
     content: bytes
@@ -32,11 +37,7 @@ class Embedded:
 
     @cached_property
     def key(self) -> str:
-        """A name that follows from the content.
-
-        >>> Embedded(b"", "image/png").key
-        'e3b0c44298fc1c14'
-        """
+        """A name that follows from the content."""
         return hashlib.sha256(self.content).hexdigest()[:16]
 
     @property

@@ -92,6 +92,7 @@ def join_ranks(device: str = "auto") -> Iterator[ProcessRanks]:
     distributed.init_process_group("nccl" if chosen.type == "cuda" else "gloo")
     try:
         yield ProcessRanks(distributed.get_rank(), n_ranks, chosen)
+        distributed.barrier()  # a rank that leaves while another still talks to it aborts that one
     finally:
         distributed.destroy_process_group()
 
