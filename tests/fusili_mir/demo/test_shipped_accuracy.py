@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
+from types import MappingProxyType
 
 import numpy as np
 import pytest
@@ -11,7 +13,6 @@ from fusili_mir.alignment.aligning import align_encoded, decoding_options
 from fusili_mir.alignment.results import Alignment
 from fusili_mir.arrays import Table
 from fusili_mir.audio.recording import open_recording
-from fusili_mir.decoding.timing_law import TimingLaw
 from fusili_mir.demo.demonstration import OnsetErrors, errors_of_notes, errors_of_places
 from fusili_mir.demo.example import Example, load_example
 from fusili_mir.model.bundle import default_bundle
@@ -37,12 +38,16 @@ def song(example: Example, encoder: Encoder) -> tuple[Pages, EncodedScore, Encod
 
 
 def aligned(
-    encoder: Encoder, pages: Pages, score: EncodedScore, audio: EncodedAudio, **law: float
+    encoder: Encoder,
+    pages: Pages,
+    score: EncodedScore,
+    audio: EncodedAudio,
+    changed: Mapping[str, float] = MappingProxyType({}),
 ) -> Alignment:
     options = decoding_options(encoder.bundle)
-    changed: TimingLaw = replace(options.law, **law)  # type: ignore[arg-type]
+    law = replace(options.law, **changed)  # type: ignore[arg-type]
     return align_encoded(
-        pages, score, audio, encoder.bundle.manifest.scale, options=replace(options, law=changed)
+        pages, score, audio, encoder.bundle.manifest.scale, options=replace(options, law=law)
     )
 
 
@@ -100,5 +105,5 @@ def test_nonsense_in_a_constant_falls_through_the_floor(
     song: tuple[Pages, EncodedScore, EncodedAudio],
     nonsense: dict[str, float],
 ) -> None:
-    errors = errors_of_notes(aligned(encoder, *song, **nonsense), example.truth)
+    errors = errors_of_notes(aligned(encoder, *song, nonsense), example.truth)
     assert np.any(np.array(within(errors, 25, 50, 250)) < [0.85, 0.97, 0.99])
