@@ -25,6 +25,7 @@ if TYPE_CHECKING:  # partitura, which pages need, is slow to import
 
 __all__ = ["ScoreSegment", "cut_image", "segment_pages"]
 
+_ROUNDING_PX = 1e-3  # of places on pages of some thousand pixels, in float32
 _MAX_COLUMNS = 1024  # in a segment of any width; a printed system has about 200
 _MAX_OVERLAP_COLUMNS = 128
 _SQUARE_MARGIN_SPACES = 3.0
@@ -162,7 +163,8 @@ def _square_scale(system: np.void, spec: ImageSpec) -> float:
 
 def _windows(system: np.void, column_px: float, spec: ImageSpec) -> list[_Window]:
     """Divide the columns of a system, each `column_px` wide on the page, among segments."""
-    n_columns = max(1, math.ceil((float(system["x1"]) - float(system["x0"])) / column_px - 1e-6))
+    width_px = float(system["x1"]) - float(system["x0"]) - _ROUNDING_PX
+    n_columns = max(1, math.ceil(width_px / column_px))
     most = _MAX_COLUMNS if spec.width_px is None else spec.width_px // spec.patch_width_px
     overlap = min(most // 2, _MAX_OVERLAP_COLUMNS)
     last = max(0, n_columns - most)

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from fusili_mir.arrays import GreyImage
@@ -92,6 +92,7 @@ systems = st.lists(
 
 
 @settings(deadline=None, max_examples=40)
+@example([(68.07879159637397, 20, 60, 1, 4)], STRIPS)  # 60.000008 px wide in float32
 @given(
     systems, st.sampled_from([STRIPS, SQUARES, replace(STRIPS, width_px=400), replace(SQUARES, space_px=3.0)])
 )
