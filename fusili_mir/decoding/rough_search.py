@@ -1,8 +1,7 @@
 """The rough search: the best path over all stops, with frames and stops in groups where the piece is long.
 
-It bounds the work for long pieces, chooses between unfoldings, finds repeats where only images are known, and
-measures how well the score explains the recording. The yardstick is the recording played backwards: the same
-sounds in an order that the score does not explain.
+It bounds the work for long pieces, and measures how well the score explains the recording. The yardstick is the
+recording played backwards: the same sounds in an order that the score does not explain.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from functools import cached_property
 
 import numpy as np
 
-from fusili_mir.arrays import Float32, Int64
+from fusili_mir.arrays import Float32
 from fusili_mir.decoding.course import Course
 from fusili_mir.decoding.similarity import CourseSimilarity, log_mean_exp, pool_frames
 from fusili_mir.decoding.timing_law import TimingLaw
@@ -27,7 +26,7 @@ from fusili_mir.decoding.viterbi import (
 )
 from fusili_mir.errors import InputError
 
-__all__ = ["DecodingOptions", "RoughSearch", "path_costs", "played_columns"]
+__all__ = ["DecodingOptions", "RoughSearch", "path_costs"]
 
 _LEAST_STEP = 4.0  # stops per frame: a glissando is faster than any tempo
 _FEW_STOPS = 8
@@ -42,7 +41,7 @@ class DecodingOptions:
     ----------
     max_speed : float
         Speed of the fastest passage, relative to the average of the piece.
-    skip_cost, filler_cost, margin_cost, jump_cost : float
+    skip_cost, filler_cost, margin_cost : float
         Costs in nats; see `fusili_mir.decoding.viterbi.PathCosts`.
     hub_weight, column_hub_weight : float
         How strongly stops that resemble everything are penalised, as the baseline does for frames: 1 is in full,
@@ -59,7 +58,6 @@ class DecodingOptions:
     skip_cost: float = 8.0
     filler_cost: float = 10.0
     margin_cost: float = 40.0
-    jump_cost: float = 40.0
     hub_weight: float = 1.0
     column_hub_weight: float = 0.6
     band_stops: int = 256
@@ -124,7 +122,7 @@ class RoughSearch:
 
     @cached_property
     def likelihood(self) -> float:
-        """Log-likelihood of the best path, in nats per frame; it decides between unfoldings."""
+        """Log-likelihood of the best path, in nats per frame."""
         return self._best_likelihood(self.likelihoods)
 
     @cached_property
@@ -136,7 +134,7 @@ class RoughSearch:
             return 0.0
         return float(np.clip((self.likelihood - backwards) / (free - backwards), 0.0, 1.0))
 
-    def path(self, jumps: bool = False) -> DecodedPath:
+    def path(self) -> DecodedPath:
         """Return the best path, in groups."""
         n_frames, n_stops = self.likelihoods.shape
         by_frame = np.float32(self.factors[0])
@@ -146,20 +144,19 @@ class RoughSearch:
         def likelihoods(block: Block) -> Float32:
             return self.likelihoods[block.frames, block.stops] - hubs[block.stops]
 
-        return best_path(likelihoods, whole_blocks(n_frames, n_stops), n_stops, self.costs(jumps))
+        return best_path(likelihoods, whole_blocks(n_frames, n_stops), n_stops, self.costs())
 
     @cached_property
     def stop_weights(self) -> Float32:
         """Weights of single stops [shape=(P,)]; see `CourseSimilarity.stop_weights`."""
         return self.similarity.stop_weights()
 
-    def costs(self, jumps: bool = False) -> PathCosts:
+    def costs(self) -> PathCosts:
         """Return the costs of a path of groups."""
         weights = self.stop_weights
         if self.factors[1] > 1:
             weights = np.add.reduceat(weights, np.arange(0, len(weights), self.factors[1]))
-        costs = path_costs(self.options, weights, len(self.likelihoods), self.frame_sec * self.factors[0])
-        return replace(costs, jump=self.options.jump_cost) if jumps else costs
+        return path_costs(self.options, weights, len(self.likelihoods), self.frame_sec * self.factors[0])
 
     def _best_likelihood(self, likelihoods: Float32) -> float:
         n_frames, n_stops = likelihoods.shape
@@ -183,29 +180,3 @@ def path_costs(options: DecodingOptions, weights: Float32, n_frames: int, frame_
         margin=options.margin_cost,
         weight=weights,
     )
-
-
-def played_columns(rough: RoughSearch) -> Int64:
-    """Find the order in which the columns of a score are played, including repeats and leaps.
-
-    Parameters
-    ----------
-    rough : RoughSearch
-        Search along the columns in reading order.
-
-    Returns
-    -------
-    np.ndarray of int [shape=(n,)]
-        All columns from the first to the last one played, in playing order.
-    """
-    path = rough.path(jumps=True)
-    by_stop = rough.factors[1]
-    n_stops, max_step = len(rough.similarity.course), rough.costs().max_step
-    step = np.diff(path.stop)
-    leaps = np.flatnonzero((step < 0) | (step > max_step))
-    if not len(leaps):
-        return np.arange(n_stops)
-    starts = path.stop[np.concatenate(([0], leaps + 1))] * by_stop
-    stops = np.minimum((path.stop[np.concatenate((leaps, [len(path.stop) - 1]))] + 1) * by_stop, n_stops)
-    starts[0], stops[-1] = 0, n_stops
-    return np.concatenate([np.arange(first, stop) for first, stop in zip(starts, stops, strict=True)])

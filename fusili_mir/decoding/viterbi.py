@@ -63,9 +63,6 @@ class PathCosts:
     left_out, cut_off, margin : float
         Cost of each stop before the beginning of the path, cost of each stop after its end, and the most that
         either may add up to. Ending early must be cheaper than rushing through the rest.
-    jump : float, optional
-        Cost of continuing at any other stop, backwards or forwards; None if that is impossible. Only for blocks
-        that contain all stops.
     weight : np.ndarray of float [shape=(n_stops,)], optional
         Weight of each stop where stops are skipped or left out; by default 1.
     """
@@ -76,7 +73,6 @@ class PathCosts:
     left_out: float = 5.0
     cut_off: float = 1.0
     margin: float = 40.0
-    jump: float | None = None
     weight: Float32 | None = None
 
 
@@ -272,8 +268,6 @@ def _fill(
         if arrival is not None:
             here += arrival[frame]
         np.maximum(here, either, out=here)
-        if costs.jump is not None:
-            np.maximum(here, either.max() - np.float32(costs.jump), out=here)
         here += emission[frame]
         np.subtract(music, entering, out=other)
         np.maximum(other, filler, out=other)
@@ -325,10 +319,6 @@ def _source(either: Float32, local: int, passed: Float32, costs: PathCosts, gain
     """Return the previous stop of a path that is now at stop `local`, where arriving gains some nats."""
     first = max(0, local - costs.max_step)
     arriving = either[first:local] - (passed[local] - passed[first + 1 : local + 1]) + np.float32(gain)
-    source, best = local, float(either[local])
-    if len(arriving) and float(arriving.max()) > best:
-        source = local - 1 - int(arriving[::-1].argmax())
-        best = float(arriving.max())
-    if costs.jump is not None and float(either.max()) - costs.jump > best:
-        return int(either.argmax())
-    return source
+    if len(arriving) and float(arriving.max()) > float(either[local]):
+        return local - 1 - int(arriving[::-1].argmax())
+    return local

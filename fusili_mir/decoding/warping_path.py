@@ -15,7 +15,7 @@ from fusili_mir.arrays import Bool, Float32, Float64, Int64
 from fusili_mir.audio.sound_envelope import FrameSound
 from fusili_mir.decoding.course import Course
 from fusili_mir.decoding.onset_evidence import NoOnsets, OnsetEvidence, PitchedOnsets
-from fusili_mir.decoding.rough_search import DecodingOptions, RoughSearch, path_costs, played_columns
+from fusili_mir.decoding.rough_search import DecodingOptions, RoughSearch, path_costs
 from fusili_mir.decoding.semi_markov import TimedStops, time_stops
 from fusili_mir.decoding.similarity import CourseSimilarity
 from fusili_mir.decoding.stop_likelihoods import StopLikelihoods
@@ -34,7 +34,6 @@ __all__ = [
     "RoughSearch",
     "WarpingPath",
     "decode_path",
-    "played_columns",
 ]
 
 TRUSTED_RELIABILITY = 0.2

@@ -30,8 +30,7 @@ def counted(stops: range, costs: PathCosts) -> float:
 def step_cost(source: int, target: int, costs: PathCosts) -> float:
     """Return the cost of going from one stop to another; infinity if that is impossible."""
     possible = 0 <= target - source <= costs.max_step
-    walk = costs.skip * counted(range(source + 1, target), costs) if possible else np.inf
-    return min(walk, np.inf if costs.jump is None else costs.jump)
+    return costs.skip * counted(range(source + 1, target), costs) if possible else np.inf
 
 
 def begin_cost(stop: int, costs: PathCosts) -> float:
@@ -42,7 +41,7 @@ def end_cost(stop: int, n_stops: int, costs: PathCosts) -> float:
     return min(costs.cut_off * counted(range(stop + 1, n_stops), costs), costs.margin)
 
 
-def slow_best_likelihood(likelihoods: Float32, costs: PathCosts) -> float:
+def slow_best_likelihood(likelihoods: Float32, costs: PathCosts, arrivals: Float32) -> float:
     n_frames, n_stops = likelihoods.shape
     begin = np.array([begin_cost(p, costs) for p in range(n_stops)])
     end = np.array([end_cost(p, n_stops, costs) for p in range(n_stops)])
@@ -52,7 +51,11 @@ def slow_best_likelihood(likelihoods: Float32, costs: PathCosts) -> float:
         music, filler = (
             np.array(
                 [
-                    likelihoods[frame, p] + max(either[q] - step_cost(q, p, costs) for q in range(n_stops))
+                    likelihoods[frame, p]
+                    + max(
+                        either[q] - step_cost(q, p, costs) + (arrivals[frame, p] if q != p else 0.0)
+                        for q in range(n_stops)
+                    )
                     for p in range(n_stops)
                 ]
             ),
@@ -61,7 +64,7 @@ def slow_best_likelihood(likelihoods: Float32, costs: PathCosts) -> float:
     return float((np.maximum(music, filler) - end).max())
 
 
-def likelihood_of(path: DecodedPath, likelihoods: Float32, costs: PathCosts) -> float:
+def likelihood_of(path: DecodedPath, likelihoods: Float32, costs: PathCosts, arrivals: Float32) -> float:
     """Add up the likelihoods and costs of a path."""
     n_stops = likelihoods.shape[1]
     total = -begin_cost(int(path.stop[0]), costs) - end_cost(int(path.stop[-1]), n_stops, costs)
@@ -71,11 +74,14 @@ def likelihood_of(path: DecodedPath, likelihoods: Float32, costs: PathCosts) -> 
             total -= 0.0 if path.is_filler[frame - 1] else costs.filler
         elif frame:
             total -= step_cost(int(path.stop[frame - 1]), int(stop), costs)
+            total += arrivals[frame, stop] if path.stop[frame - 1] != stop else 0.0
         total += 0.0 if is_filler else likelihoods[frame, stop]
     return float(total)
 
 
-def solve(likelihoods: Float32, costs: PathCosts, block_frames: int = 1000) -> tuple[DecodedPath, float]:
+def solve(
+    likelihoods: Float32, costs: PathCosts, block_frames: int = 1000, arrivals: Float32 | None = None
+) -> tuple[DecodedPath, float]:
     n_frames, n_stops = likelihoods.shape
     blocks = [
         Block(slice(start, min(start + block_frames, n_frames)), slice(0, n_stops))
@@ -85,7 +91,8 @@ def solve(likelihoods: Float32, costs: PathCosts, block_frames: int = 1000) -> t
     def likelihoods_of(block: Block) -> Float32:
         return likelihoods[block.frames, block.stops]
 
-    return best_path(likelihoods_of, blocks, n_stops, costs), best_likelihood(
+    gains = None if arrivals is None else lambda block: arrivals[block.frames, block.stops]
+    return best_path(likelihoods_of, blocks, n_stops, costs, gains), best_likelihood(
         likelihoods_of, blocks, n_stops, costs
     )
 
@@ -96,7 +103,7 @@ def solve(likelihoods: Float32, costs: PathCosts, block_frames: int = 1000) -> t
     st.integers(1, 9),
     st.integers(1, 7),
     st.sampled_from([1, 2, 4]),
-    st.sampled_from([None, 2.0]),
+    st.sampled_from([0.0, 3.0]),
     st.integers(1, 5),
     st.booleans(),
 )
@@ -105,18 +112,20 @@ def test_the_path_is_as_good_as_the_best_one_of_an_exhaustive_search(
     n_frames: int,
     n_stops: int,
     max_step: int,
-    jump: float | None,
+    most_arrival: float,
     block_frames: int,
     weighted: bool,
 ) -> None:
     rng = np.random.default_rng(seed)
     likelihoods = rng.normal(0, 3, (n_frames, n_stops)).astype(np.float32)
     weight = rng.uniform(0, 3, n_stops).astype(np.float32) if weighted else None
-    costs = replace(COSTS, max_step=max_step, jump=jump, weight=weight)
-    expected = slow_best_likelihood(likelihoods, costs)
-    path, likelihood = solve(likelihoods, costs, block_frames)
-    assert likelihood == pytest.approx(expected, abs=1e-3)
-    assert likelihood_of(path, likelihoods, costs) == pytest.approx(expected, abs=1e-3)
+    arrivals = rng.uniform(0, most_arrival, (n_frames, n_stops)).astype(np.float32)
+    costs = replace(COSTS, max_step=max_step, weight=weight)
+    expected = slow_best_likelihood(likelihoods, costs, arrivals)
+    path, likelihood = solve(likelihoods, costs, block_frames, arrivals)
+    assert likelihood_of(path, likelihoods, costs, arrivals) == pytest.approx(expected, abs=1e-3)
+    if not most_arrival:
+        assert likelihood == pytest.approx(expected, abs=1e-3)
 
 
 def test_a_search_that_keeps_only_rows_between_blocks_finds_the_same_path(

@@ -11,7 +11,6 @@ from fusili_mir.decoding.warping_path import (
     RoughSearch,
     WarpingPath,
     decode_path,
-    played_columns,
 )
 from fusili_mir.errors import InputError
 from fusili_mir.geometry import FrameGrid
@@ -103,28 +102,6 @@ def test_another_piece_is_unreliable_and_the_right_one_is_not() -> None:
     ]
     assert max(reliabilities) < 0.2
     assert decode(embeddings, recording(embeddings, true, noise=2.0)).reliability > 0.3
-
-
-def test_repeats_and_leaps_are_found_in_the_recording() -> None:
-    embeddings = score_embeddings(60)
-    runs = [np.arange(0, 40), np.arange(10, 40), np.arange(50, 60)]  # a repeat, and a leap to a coda
-    true = np.repeat(np.concatenate(runs), 5)
-    frames = recording(embeddings, true, noise=0.5)
-    columns = played_columns(
-        RoughSearch(similarity_of(embeddings, frames), FRAME_SEC, SCALE, DecodingOptions())
-    )
-    assert columns.tolist() == np.concatenate(runs).tolist()
-    path = decode_path(
-        similarity_of(embeddings, frames, columns), FrameGrid(len(frames), FRAME_SEC), SCALE
-    ).path
-    assert np.mean(columns[path.stop] == true) > 0.95
-
-
-def test_without_repeats_the_columns_are_played_in_reading_order() -> None:
-    embeddings = score_embeddings(60)
-    frames = recording(embeddings, walk(60, 300))
-    rough = RoughSearch(similarity_of(embeddings, frames), FRAME_SEC, SCALE, DecodingOptions())
-    assert played_columns(rough).tolist() == list(range(60))
 
 
 def test_the_course_that_was_played_is_the_most_likely() -> None:
