@@ -12,7 +12,8 @@ from fusili_mir.alignment.played import PlayedScore, play_pages
 from fusili_mir.alignment.playing_course import PlayingCourse, playing_course
 from fusili_mir.arrays import Int64
 from fusili_mir.decoding.rough_search import DecodingOptions
-from fusili_mir.decoding.section_search import SectionGraph, search_sections
+from fusili_mir.decoding.section_lattice import SectionGraph
+from fusili_mir.decoding.section_search import search_sections
 from fusili_mir.decoding.similarity import CourseSimilarity
 from fusili_mir.errors import InputError
 from fusili_mir.model.encoded import EncodedAudio, EncodedScore

@@ -5,7 +5,8 @@ import pytest
 
 from fusili_mir.arrays import Int64
 from fusili_mir.decoding.course import Course
-from fusili_mir.decoding.section_search import SectionGraph, search_sections
+from fusili_mir.decoding.section_lattice import SectionGraph
+from fusili_mir.decoding.section_search import search_sections
 from fusili_mir.decoding.similarity import CourseSimilarity, unit_vectors
 
 FRAME_SEC, SCALE = 0.04, 10.0
@@ -91,6 +92,6 @@ def test_a_section_of_rests_is_passed() -> None:
 
 
 def test_long_recordings_are_searched_in_groups_with_the_same_result(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fusili_mir.decoding.section_search._CELLS", 2**13)
+    monkeypatch.setattr("fusili_mir.decoding.section_lattice._CELLS", 2**13)
     for played in (REPEATED, NOT_REPEATED):
         assert search_sections(recording(*played), graph(), FRAME_SEC, SCALE).measures == played
