@@ -85,7 +85,7 @@ class AlignmentOptions:
         What is fast comes first, so that a mistake is found before long work: the model is opened, then the
         recording is read, then the score is engraved or its systems are found.
         """
-        from fusili_mir.alignment.aligning import encode_pair
+        from fusili_mir.alignment.encoded_pair import encode_pair
         from fusili_mir.audio.heard_recording import HeardRecording
         from fusili_mir.audio.recording import open_recording
         from fusili_mir.model.bundle import default_bundle, load_bundle

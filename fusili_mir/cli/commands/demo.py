@@ -43,9 +43,9 @@ def command(out: Path, model: Path | None, force: bool) -> None:
     A recording of the song is aligned twice: with its symbolic score, and with an image of the page alone. Both
     results are compared with the true onsets, and written in all formats of `fusili-mir align`.
     """
-    from fusili_mir.alignment.aligning import as_encoder
     from fusili_mir.demo.demonstration import check_demo_folder, demonstrate
     from fusili_mir.demo.example import load_example
+    from fusili_mir.model.opened_encoder import as_encoder
 
     check_demo_folder(out, force)
     encoder = as_encoder(model)

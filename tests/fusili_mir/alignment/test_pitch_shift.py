@@ -24,7 +24,7 @@ from fusili_mir.pages.pages import Pages, load_pages, render_pages
 
 RATE_HZ = 16_000
 N_NOTES = 200  # 97 seconds
-pytestmark = pytest.mark.filterwarnings("ignore::fusili_mir.alignment.aligning.AlignmentWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::fusili_mir.alignment.encoded_alignment.AlignmentWarning")
 Align: TypeAlias = Callable[..., Alignment]
 
 

@@ -355,7 +355,7 @@ def test_an_interruption_leaves_nothing_behind(
     def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("fusili_mir.alignment.aligning.decode_path", interrupted)
+    monkeypatch.setattr("fusili_mir.alignment.encoded_alignment.decode_path", interrupted)
     code, out, err = run("align", "tune.musicxml", "tune.wav", "-o", tmp_path / "out")
     assert (code, out) == (130, "")
     assert err.strip() == "fusili-mir: interrupted"

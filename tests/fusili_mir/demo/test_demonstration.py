@@ -62,7 +62,7 @@ def the_recording_is_in_the_key_of_the_page() -> Iterator[None]:
         return find_pitch(pages, score, heard, encoder, 0.0, None)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("fusili_mir.alignment.aligning.find_pitch", as_it_is)
+        patch.setattr("fusili_mir.alignment.encoded_pair.find_pitch", as_it_is)
         yield
 
 
@@ -226,7 +226,7 @@ def run(capsys: pytest.CaptureFixture[str], bundle: Bundle, tmp_path: Path, monk
 def test_the_command_says_what_it_found_where_it_is_and_what_to_try(
     run: Run, bundle: Bundle, example: Example, monkeypatch
 ) -> None:
-    monkeypatch.setattr("fusili_mir.alignment.aligning.as_encoder", lambda model: Listener(bundle, example))
+    monkeypatch.setattr("fusili_mir.model.opened_encoder.as_encoder", lambda model: Listener(bundle, example))
     monkeypatch.setattr("shutil.which", lambda name: None)  # as in `make demo`, where it is not on the path
     monkeypatch.setattr("sys.argv", [".venv-demo/bin/fusili-mir"])
     mine = Path("demo/from-score/mine.txt")

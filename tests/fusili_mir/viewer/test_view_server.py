@@ -15,7 +15,7 @@ import soundfile
 from example_browser import Window
 from example_performances import perform, record
 
-from fusili_mir.alignment.aligning import encode_pair
+from fusili_mir.alignment.encoded_pair import encode_pair
 from fusili_mir.alignment.played import play_pages
 from fusili_mir.alignment.results import Alignment
 from fusili_mir.model.encoder import Encoder
