@@ -13,6 +13,8 @@ from .alignment.position_maps import PositionMaps, get_position_maps
 from .alignment.results import Alignment
 from .alignment.retrieval import Moment, Spot, point_at_spot, point_at_time
 from .audio.recording import AudioFile, AudioSamples, open_recording
+from .batch.many import align_many
+from .batch.pair_report import PairReport
 from .decoding.similarity import column_similarity, frame_similarity
 from .errors import FusiliError, FusiliWarning, InputError, MissingExtraError, OutputError
 from .geometry import FrameGrid, PatchGrid
@@ -51,6 +53,7 @@ __all__ = [
     "Moment",
     "OutputError",
     "Pages",
+    "PairReport",
     "PatchGrid",
     "PositionMaps",
     "ScoreAxis",
@@ -58,6 +61,7 @@ __all__ = [
     "Segment",
     "Spot",
     "align_encoded",
+    "align_many",
     "align_pages",
     "align_recording",
     "align_score",

@@ -12,6 +12,12 @@ EXAMPLES = {
         "fusili-mir align page1.png page2.png recording.mp3 -o out --format frames",
         "curl -s https://example.org/song.ogg | fusili-mir align song.mei - -o out",
     ),
+    "align-many": (
+        "fusili-mir align-many pairs.csv -o results",
+        "fusili-mir align-many pairs.csv -o results --jobs 4 --format notes --format html",
+        "fusili-mir align-many pairs.csv -o results --options '--transpose 0 --unfold none'",
+        "fusili-mir align-many pairs.csv -o /shared/results --dask tcp://10.0.0.1:8786",
+    ),
     "demo": ("fusili-mir demo", "fusili-mir demo -o elsewhere --force"),
     "evaluate": (
         "fusili-mir evaluate bundle data",

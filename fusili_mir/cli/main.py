@@ -18,6 +18,7 @@ __all__ = ["main"]
 
 _COMMANDS = {
     "align": "Align a recording with a score: which note and which spot sounds at which second.",
+    "align-many": "Align many recordings with their scores, and summarise the results.",
     "demo": "Align a song that comes with the package, and report the errors.",
     "evaluate": "Evaluate a model on the paper's three tasks, and measure its onset errors.",
     "export": "Export a trained checkpoint as a model bundle, and check that both agree.",
@@ -28,7 +29,8 @@ _COMMANDS = {
     "train": "Train a model from a recipe.",
     "view": "See, hear and correct a result in the browser.",
 }
-"""Name and one-line help of each command; `fusili_mir.cli.commands.NAME` holds its `command`."""
+"""Name and one-line help of each command; `fusili_mir.cli.commands.NAME` (with _ for -) holds its
+`command`."""
 
 
 class _LazyGroup(click.Group):
@@ -40,7 +42,8 @@ class _LazyGroup(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in _COMMANDS:
             return None
-        command: click.Command = import_module(f"fusili_mir.cli.commands.{cmd_name}").command
+        module = cmd_name.replace("-", "_")
+        command: click.Command = import_module(f"fusili_mir.cli.commands.{module}").command
         return _completed(command, cmd_name)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

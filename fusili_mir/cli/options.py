@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from fusili_mir.alignment.pair_options import KEPT_OPTIONS, PairOptions
 from fusili_mir.cli.anchor_values import ANCHOR
 from fusili_mir.cli.device_options import device_options, read_device_options
 from fusili_mir.cli.pitch_values import SEMITONES, TUNING_HZ
@@ -27,42 +28,20 @@ F = TypeVar("F", bound=Callable[..., Any])
 _log = logging.getLogger("fusili_mir")
 
 
-@dataclass(frozen=True)
-class AlignmentOptions:
+@dataclass(frozen=True, kw_only=True)
+class AlignmentOptions(PairOptions):
     """Values of the options that `alignment_options` adds."""
 
-    model: Path | None
-    device: str
-    device_options: tuple[str, ...]
-    batch_size: int | None
-    unfold: str
-    jumps: bool
-    repeats: str | None
-    dpi: float
-    page_range: str | None
-    start_sec: float | None
-    end_sec: float | None
-    cache: Path | None
-    transpose: str | float
-    tuning: str | float | None
-    anchor: tuple[Anchor, ...]
-    anchors: Path | None
+    model: Path | None = None
+    device: str = "auto"
+    device_options: tuple[str, ...] = ()
+    batch_size: int | None = None
+    cache: Path | None = None
+    anchor: tuple[Anchor, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """Return the options with which a result can be decoded again; anchors are in a table of their own."""
-        kept = (
-            "unfold",
-            "jumps",
-            "repeats",
-            "dpi",
-            "page_range",
-            "start_sec",
-            "end_sec",
-            "transpose",
-            "tuning",
-        )
-        model = None if self.model is None else str(self.model.absolute())
-        return {"model": model, **{name: getattr(self, name) for name in kept}}
+        return {"model": None if self.model is None else str(self.model.absolute()), **super().to_json()}
 
     def check(self, score: Sequence[Path]) -> bool:
         """Check a score in no time, and return whether it is symbolic."""
@@ -117,24 +96,8 @@ class AlignmentOptions:
 
 def options_from_json(kept: Mapping[str, Any]) -> AlignmentOptions:
     """Return the options that `AlignmentOptions.to_json` has kept; for those that are missing, the usual ones."""
-    return AlignmentOptions(
-        model=Path(kept["model"]) if kept.get("model") else None,
-        device="auto",
-        device_options=(),
-        batch_size=None,
-        unfold=str(kept.get("unfold", "auto")),
-        jumps=bool(kept.get("jumps", False)),
-        repeats=kept.get("repeats"),
-        dpi=float(kept.get("dpi", 200.0)),
-        page_range=kept.get("page_range"),
-        start_sec=kept.get("start_sec"),
-        end_sec=kept.get("end_sec"),
-        cache=None,
-        transpose=kept.get("transpose", "auto"),
-        tuning=kept.get("tuning"),
-        anchor=(),
-        anchors=None,
-    )
+    known = {name: kept[name] for name in KEPT_OPTIONS if name in kept}
+    return AlignmentOptions(model=Path(kept["model"]) if kept.get("model") else None, **known)
 
 
 def alignment_arguments(command: F) -> F:

@@ -2,35 +2,30 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 import click
 
-__all__ = ["TIME"]
+from fusili_mir.clock_times import parse_time
+from fusili_mir.errors import InputError
 
-_CLOCK = re.compile(r"(?:(\d+):)?(\d+):([0-5]?\d(?:\.\d*)?)")
+__all__ = ["TIME"]
 
 
 class _Time(click.ParamType):  # type: ignore[type-arg]  # generic since click 8.2
-    """A time in seconds, written as 75, 75.5, 1:15.5 or 0:01:15.5.
+    """A time in seconds; see `fusili_mir.clock_times.parse_time`.
 
-    >>> [TIME.convert(text, None, None) for text in ("75.5", "1:15.5", "1:00:00")]
-    [75.5, 75.5, 3600.0]
+    >>> TIME.convert("1:15.5", None, None)
+    75.5
     """
 
     name = "time"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
         try:
-            return float(value)
-        except ValueError:
-            match = _CLOCK.fullmatch(str(value))
-        if match is None or (match[1] is not None and int(match[2]) > 59):
-            self.fail(
-                f"{value!r} is not a time; expected seconds or m:ss, such as 75.5 or 1:15.5", param, ctx
-            )
-        return 3600.0 * int(match[1] or 0) + 60.0 * int(match[2]) + float(match[3])
+            return parse_time(value)
+        except InputError as error:
+            self.fail(str(error), param, ctx)
 
 
 TIME = _Time()

@@ -8,15 +8,11 @@ from __future__ import annotations
 
 import atexit
 import json
-import os
-import subprocess
-import sys
-import threading
 from collections.abc import Sequence
-from pathlib import Path
-from typing import IO, Any, Literal, cast
+from typing import Any, Literal
 
 from fusili_mir.errors import InputError
+from fusili_mir.worker_process import WorkerProcess
 
 __all__ = ["TIME_LIMIT_SEC", "convert_to_mei", "render_excerpts", "render_svgs"]
 
@@ -131,61 +127,5 @@ def _ask(
     return json.loads(answer)
 
 
-class _Worker:
-    """The single Verovio process of this process: started on demand, and again after a crash or a fork."""
-
-    def __init__(self) -> None:
-        self.lock = threading.Lock()
-        self._process: subprocess.Popen[str] | None = None
-        self._owner = -1
-
-    def ask(self, request: str, time_limit_sec: float) -> str | None:
-        """Return the answer, or None if the process died or was stopped at the time limit."""
-        process = self._running()
-        questions, answers = cast(IO[str], process.stdin), cast(IO[str], process.stdout)
-        alarm = threading.Timer(time_limit_sec, process.kill)
-        alarm.daemon = True
-        alarm.start()
-        try:
-            questions.write(request + "\n")
-            questions.flush()
-            answer = answers.readline()
-        except BrokenPipeError:
-            answer = ""
-        except BaseException:  # interrupted: the answer still to come must not meet the next request
-            self.stop()
-            raise
-        finally:
-            alarm.cancel()
-        if not answer.endswith("\n"):
-            self.stop()
-            return None
-        return answer
-
-    def stop(self) -> None:
-        """Stop the process, if this process started it."""
-        process, self._process = self._process, None
-        if process is not None and self._owner == os.getpid():
-            process.kill()
-            process.communicate()
-
-    def _running(self) -> subprocess.Popen[str]:
-        if self._process is None or self._owner != os.getpid() or self._process.poll() is not None:
-            self.stop()
-            package_root = str(Path(__file__).resolve().parents[2])
-            path = os.pathsep.join(filter(None, [package_root, os.environ.get("PYTHONPATH")]))
-            self._process = subprocess.Popen(
-                [sys.executable, "-m", "fusili_mir.scores.verovio_worker"],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
-                encoding="utf-8",
-                env={**os.environ, "PYTHONPATH": path},
-                start_new_session=True,  # Ctrl-C reaches only the caller, which then stops it
-            )
-            self._owner = os.getpid()
-        return self._process
-
-
-_WORKER = _Worker()
+_WORKER = WorkerProcess("fusili_mir.scores.verovio_worker")
 atexit.register(_WORKER.stop)

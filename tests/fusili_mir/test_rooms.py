@@ -26,6 +26,7 @@ ROOMS = {
         "viewer",
         "output",
         "demo",
+        "batch",
         "cli",
     ),
     "fusili_training": (

@@ -7,17 +7,11 @@ from typing import Any
 
 import click
 
+from fusili_mir.cli.job_options import N_JOBS
 from fusili_mir.cli.verbosity import plain_warnings, say_summary
 from fusili_mir.errors import InputError, MissingExtraError
 
 __all__ = ["command"]
-
-
-def _n_jobs(text: str) -> int:
-    number = int(text)
-    if number == 0:
-        raise click.BadParameter("0 processes; expected at least 1, or -1 for one per core")
-    return number
 
 
 @click.command(name="render")
@@ -38,7 +32,7 @@ def _n_jobs(text: str) -> int:
 @click.option("--files", "pattern", help="Use only files that match a pattern, such as '*/lieder/*'.")
 @click.option("--limit", type=click.IntRange(min=1), help="Use at most this many pieces.")
 @click.option(
-    "--jobs", type=_n_jobs, default="-1", show_default=True, help="Number of processes; -1: one per core."
+    "--jobs", type=N_JOBS, default=-1, show_default=True, help="Number of processes; -1: one per core."
 )
 @click.option("--backend", help="A joblib backend: loky, dask, ray, ...")
 @click.option(

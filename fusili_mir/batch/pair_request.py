@@ -1,0 +1,97 @@
+"""One line of work: a score, a recording, and how they are to be aligned."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from fusili_mir.alignment.pair_options import KEPT_OPTIONS, PairOptions
+
+__all__ = ["PairRequest", "request_of_json", "with_names"]
+
+_UNSAFE = re.compile(r"[^\w.-]+")
+_MOST_CHARACTERS = 100  # of a name; systems allow 255 bytes, and a character takes up to four
+_DEVICES = re.compile(r"(?i)(con|prn|aux|nul|com\d|lpt\d)(\..*)?")  # names that Windows keeps for itself
+
+
+@dataclass(frozen=True)
+class PairRequest:
+    """A pair to align.
+
+    Attributes
+    ----------
+    score : tuple of Path
+        The file of the score, or those of its pages; a range such as ``#3-7`` may follow a name.
+    recording : Path
+    options : PairOptions
+    name : str
+        Name of the folder of the result; empty: made from the names of the files.
+    """
+
+    score: tuple[Path, ...]
+    recording: Path
+    options: PairOptions = field(default_factory=PairOptions)
+    name: str = ""
+
+    @property
+    def score_text(self) -> str:
+        """The score as tables show it."""
+        return "; ".join(map(str, self.score))
+
+    @property
+    def pages_key(self) -> tuple[object, ...]:
+        """What the encoded score depends on: pairs with the same key share it."""
+        return self.score, self.options.dpi, self.options.page_range
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as values that JSON can represent."""
+        anchors = self.options.anchors
+        return {
+            "name": self.name,
+            "score": [str(file) for file in self.score],
+            "recording": str(self.recording),
+            "anchors": None if anchors is None else str(anchors),
+            "options": self.options.to_json(),
+        }
+
+
+def request_of_json(content: dict[str, Any]) -> PairRequest:
+    """Return the request that `PairRequest.to_json` described."""
+    anchors = None if content["anchors"] is None else Path(content["anchors"])
+    options = PairOptions(anchors=anchors, **{name: content["options"][name] for name in KEPT_OPTIONS})
+    score = tuple(Path(file) for file in content["score"])
+    return PairRequest(score, Path(content["recording"]), options, content["name"])
+
+
+def with_names(requests: Iterable[PairRequest]) -> list[PairRequest]:
+    """Give each pair a name that is a safe name of a folder on any system, and its own.
+
+    Examples
+    --------
+    >>> song, take = Path("songs/An die Musik.mxl"), Path("1933/take 1.mp3")
+    >>> [pair.name for pair in with_names([PairRequest((song,), take), PairRequest((song,), take)])]
+    ['An_die_Musik--take_1', 'An_die_Musik--take_1-2']
+    """
+    named, taken = [], set[str]()
+    for request in requests:
+        wanted = _safe(request.name or f"{_stem(request.score[0])}--{_stem(request.recording)}")
+        name, number = wanted, 1
+        while name.casefold() in taken:  # some systems tell no capital letters apart
+            number += 1
+            name = f"{wanted}-{number}"
+        taken.add(name.casefold())
+        named.append(replace(request, name=name))
+    return named
+
+
+def _stem(file: Path) -> str:
+    return Path(str(file).split("#")[0]).stem
+
+
+def _safe(name: str) -> str:
+    """Return a name without separators, spaces, leading dots or what else a system may refuse."""
+    safe = _UNSAFE.sub("_", name)[:_MOST_CHARACTERS].strip("._-") or "pair"
+    return f"{safe}_" if _DEVICES.fullmatch(safe) else safe

@@ -1,0 +1,182 @@
+"""Who does the work: processes on this machine, or a Dask cluster. A pair that kills its process is a line, no more.
+
+Pairs of the same score are one piece of work, so that the score is encoded once; large ones are divided.
+"""
+
+from __future__ import annotations
+
+import json
+import queue
+import signal
+import threading
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from itertools import groupby
+from typing import Any
+
+from fusili_mir.batch.pair_report import PairReport, report_failure
+from fusili_mir.batch.pair_request import PairRequest, request_of_json
+from fusili_mir.batch.work_settings import WorkSettings, settings_of_json
+from fusili_mir.dataclass_tables import read_table
+from fusili_mir.errors import InputError, MissingExtraError
+from fusili_mir.worker_process import WorkerProcess
+
+__all__ = ["align_here", "align_on_cluster", "group_by_score"]
+
+Group = Sequence[PairRequest]
+
+_WORKER_MODULE = "fusili_mir.batch.pair_worker"
+
+
+def group_by_score(requests: Sequence[PairRequest], n_workers: int) -> list[Group]:
+    """Divide pairs into pieces of work: pairs of one score together, but no more than keeps all workers busy.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> pairs = [PairRequest((Path(score),), Path("a.wav")) for score in "xyxx"]
+    >>> [[pair.score[0].name for pair in group] for group in group_by_score(pairs, n_workers=1)]
+    [['x', 'x', 'x'], ['y']]
+    """
+    first = {key: place for place, key in reversed([*enumerate(request.pages_key for request in requests)])}
+    ordered = sorted(requests, key=lambda request: first[request.pages_key])
+    most = max(1, -(-len(requests) // max(1, n_workers)))
+    groups: list[Group] = []
+    for _, same in groupby(ordered, key=lambda request: request.pages_key):
+        members = list(same)
+        groups += [members[start : start + most] for start in range(0, len(members), most)]
+    return groups
+
+
+def align_here(groups: Sequence[Group], settings: WorkSettings, n_workers: int) -> Iterator[PairReport]:
+    """Align groups in processes of this machine, and yield reports as they come.
+
+    Parameters
+    ----------
+    groups : sequence of groups of PairRequest
+    settings : WorkSettings
+    n_workers : int
+    """
+    waiting: queue.SimpleQueue[Group] = queue.SimpleQueue()
+    for group in groups:
+        waiting.put(group)
+    reports: queue.SimpleQueue[PairReport | None] = queue.SimpleQueue()
+    stopped = threading.Event()
+    workers = [_worker(settings) for _ in range(min(n_workers, len(groups)))]
+
+    def work(worker: WorkerProcess) -> None:
+        try:
+            while not stopped.is_set():
+                for report in _align_group(worker, waiting.get_nowait(), settings, stopped):
+                    reports.put(report)
+        except queue.Empty:
+            pass
+        finally:
+            worker.stop()
+            reports.put(None)
+
+    threads = [threading.Thread(target=work, args=(worker,), daemon=True) for worker in workers]
+    for thread in threads:
+        thread.start()
+    try:
+        running = len(threads)
+        while running:
+            report = reports.get()
+            if report is None:
+                running -= 1
+            else:
+                yield report
+    finally:  # interrupted, perhaps: nothing goes on behind the caller's back
+        stopped.set()
+        while any(thread.is_alive() for thread in threads):
+            for worker in workers:
+                worker.kill()
+            for thread in threads:
+                thread.join(timeout=0.05)
+
+
+def align_on_cluster(groups: Sequence[Group], settings: WorkSettings, address: str) -> Iterator[PairReport]:
+    """Align groups on the machines of a Dask cluster, and yield reports as they come.
+
+    Parameters
+    ----------
+    groups : sequence of groups of PairRequest
+    settings : WorkSettings
+    address : str
+        Address of the scheduler, such as ``tcp://10.0.0.1:8786``. All machines must see the files and the folder
+        of results under the same names.
+    """
+    try:
+        from distributed import Client, as_completed
+    except ModuleNotFoundError as error:
+        raise MissingExtraError(
+            "a Dask cluster needs the package distributed; install it with `pip install 'fusili-mir[cluster]'`"
+        ) from error
+    try:
+        client = Client(address, timeout=20)
+    except (OSError, ValueError, TypeError) as error:
+        raise InputError(f"{address}: no Dask scheduler answers ({error}); expected its address") from error
+    with client:
+        if not groups:
+            return
+        content = settings.to_json()
+        futures = {
+            client.submit(_align_remotely, content, [request.to_json() for request in group], pure=False): group
+            for group in groups
+        }
+        try:
+            for future in as_completed(futures):
+                error = future.exception()
+                if error is None:
+                    yield from (read_table(PairReport, each, complete=True) for each in future.result())
+                else:
+                    message = f"the cluster could not align it ({type(error).__name__}: {error})"
+                    yield from (report_failure(request, message) for request in futures[future])
+        finally:
+            client.cancel(list(futures), force=True)
+
+
+def _align_remotely(content: dict[str, Any], requests: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Align a group in a process beside the Dask worker."""
+    settings = settings_of_json(content)
+    worker, never = _worker(settings), threading.Event()
+    try:
+        group = [request_of_json(each) for each in requests]
+        return [asdict(report) for report in _align_group(worker, group, settings, never)]
+    finally:
+        worker.stop()
+
+
+def _worker(settings: WorkSettings) -> WorkerProcess:
+    threads = str(settings.n_threads)
+    names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
+    return WorkerProcess(_WORKER_MODULE, dict.fromkeys(names, threads))
+
+
+def _align_group(
+    worker: WorkerProcess, group: Group, settings: WorkSettings, stopped: threading.Event
+) -> Iterator[PairReport]:
+    for request in group:
+        content = {"settings": settings.to_json(), "request": request.to_json()}
+        answer = worker.ask(json.dumps(content))
+        if stopped.is_set():
+            return
+        if answer is None:
+            yield report_failure(request, f"its process died ({_ending(worker.exit_code)})")
+        else:
+            yield read_table(PairReport, json.loads(answer), complete=True)
+
+
+def _ending(exit_code: int | None) -> str:
+    """Describe how a process ended.
+
+    >>> _ending(-9), _ending(1)
+    ('SIGKILL: out of memory, perhaps; use fewer processes', 'exit code 1')
+    """
+    if exit_code is None or exit_code >= 0:
+        return f"exit code {exit_code}"
+    try:
+        name = signal.Signals(-exit_code).name
+    except ValueError:
+        name = f"signal {-exit_code}"
+    return f"{name}: out of memory, perhaps; use fewer processes" if name == "SIGKILL" else name

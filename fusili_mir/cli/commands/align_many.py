@@ -1,0 +1,97 @@
+"""`fusili-mir align-many`: a table of pairs, over night."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from fusili_mir.cli.device_options import device_options, read_device_options
+from fusili_mir.cli.job_options import N_JOBS
+from fusili_mir.cli.verbosity import plain_warnings, say_summary
+
+__all__ = ["command"]
+
+
+def _with_device_options(function: click.decorators.FC) -> click.decorators.FC:
+    for option in device_options():
+        function = option(function)
+    return function
+
+
+@click.command(name="align-many")
+@click.argument("pairs", type=click.Path(path_type=Path))
+@click.option("-o", "--out", required=True, type=click.Path(path_type=Path), help="Folder of all results.")
+@click.option("--force", is_flag=True, help="Replace results of other files, options or models.")
+@click.option(
+    "--format",
+    "formats",
+    multiple=True,
+    metavar="NAME",
+    help="What to write of each result, as for `align`; may be repeated.  [default: all that apply]",
+)
+@click.option(
+    "--options",
+    default="",
+    metavar="TEXT",
+    help="Options of `align` for all pairs, such as '--transpose 0'; those of a row come after them.",
+)
+@click.option("--jobs", type=N_JOBS, default=-1, show_default=True, help="Number of processes; -1: one per core.")
+@click.option("--dask", metavar="ADDRESS", help="Address of a Dask scheduler, whose machines do the work.")
+@click.option(
+    "--model",
+    type=click.Path(path_type=Path),
+    metavar="BUNDLE",
+    help="Folder of the model.  [default: the installed one]",
+)
+@_with_device_options
+def command(
+    pairs: Path,
+    out: Path,
+    force: bool,
+    formats: tuple[str, ...],
+    options: str,
+    jobs: int,
+    dask: str | None,
+    model: Path | None,
+    device: str,
+    batch_size: int | None,
+    device_options: tuple[str, ...],
+) -> int:
+    """Align many recordings with their scores, as the table PAIRS says.
+
+    PAIRS is a CSV file with the columns score and recording, and if need be options (as for `align`) and name.
+    Files are named relative to it; images of one score are separated by semicolons.
+
+    Each pair gets a folder of its own; summary.csv and index.html show what became of all. A pair that cannot be
+    aligned is a line in them, not the end; the exit code is 1 then. If the command is interrupted or killed,
+    repeat it to go on.
+    """
+    from fusili_mir.batch.many import align_many
+    from fusili_mir.batch.summary_page import count_reports
+
+    with plain_warnings():
+        reports = align_many(
+            pairs,
+            out,
+            model,
+            jobs=jobs,
+            dask=dask,
+            formats=formats,
+            options=options,
+            force=force,
+            device=device,
+            batch_size=batch_size,
+            device_options=read_device_options(device_options),
+            progress=True,
+        )
+    failed = [report for report in reports if report.status == "failed"]
+    for report in failed[:_MOST_LINES]:
+        click.echo(f"fusili-mir: {report.name}: {report.message}", err=True)
+    if len(failed) > _MOST_LINES:
+        click.echo(f"fusili-mir: and {len(failed) - _MOST_LINES} more; see {out / 'summary.csv'}", err=True)
+    say_summary(f"{count_reports(reports, len(reports))} -> {out / 'index.html'}")
+    return 1 if failed else 0
+
+
+_MOST_LINES = 10
