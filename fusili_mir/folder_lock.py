@@ -12,7 +12,7 @@ from fusili_mir.errors import OutputError
 __all__ = ["LOCK_FILE", "locked_folder"]
 
 LOCK_FILE = ".lock"
-"""Its presence says nothing: the system frees the lock on it with the process that holds it, however that ends."""
+"""Its presence says nothing: the system frees the lock when the process that holds it ends, however it does."""
 
 
 @contextmanager

@@ -9,7 +9,6 @@ killed goes on with the pairs that have none yet. `summary.csv` and `index.html`
 from __future__ import annotations
 
 import hashlib
-import os
 import shutil
 import sys
 import time
@@ -110,7 +109,9 @@ def align_many(
             if dask is None:
                 found = align_here(group_by_score(waiting, n_workers), settings, n_workers)
             else:
-                found = align_on_cluster(group_by_score(waiting, len(waiting) // _SENT_AT_ONCE), settings, dask)
+                found = align_on_cluster(
+                    group_by_score(waiting, len(waiting) // _SENT_AT_ONCE), settings, dask
+                )
             for report in _counted(found, len(requests), len(done), progress):
                 summary.add(report)
         finally:
@@ -151,15 +152,13 @@ def _absolute(request: PairRequest) -> PairRequest:
     anchors = request.options.anchors
     return replace(
         request,
-        score=tuple(Path(os.path.abspath(file)) for file in request.score),
-        recording=Path(os.path.abspath(request.recording)),
-        options=replace(request.options, anchors=None if anchors is None else Path(os.path.abspath(anchors))),
+        score=tuple(file.absolute() for file in request.score),
+        recording=request.recording.absolute(),
+        options=replace(request.options, anchors=None if anchors is None else anchors.absolute()),
     )
 
 
-def _find_done(
-    requests: Sequence[PairRequest], settings: WorkSettings, force: bool
-) -> dict[str, PairReport]:
+def _find_done(requests: Sequence[PairRequest], settings: WorkSettings, force: bool) -> dict[str, PairReport]:
     """Return the reports of results that are there already and are those asked for."""
     done, other = {}, []
     for request in requests:

@@ -100,4 +100,6 @@ def load_report(filename: Path) -> tuple[PairReport, str]:
             raise InputError(f"format {content['format']}, expected {_FORMAT}")
         return read_table(PairReport, content["report"], complete=True), str(content["key"])
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
-        raise InputError(f"{filename}: damaged ({error}); remove its folder to align this pair again") from error
+        raise InputError(
+            f"{filename}: damaged ({error}); remove its folder to align this pair again"
+        ) from error

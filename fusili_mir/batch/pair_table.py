@@ -148,8 +148,10 @@ def _as_pair(pair: Any, options: str) -> PairRequest:
     try:
         score, recording, *rest = pair
         own = rest[0] if rest else ""
-        score = tuple(map(Path, score)) if isinstance(score, Sequence) and not isinstance(score, str) else (
-            Path(score),
+        score = (
+            tuple(map(Path, score))
+            if isinstance(score, Sequence) and not isinstance(score, str)
+            else (Path(score),)
         )
         recording = Path(recording)
     except (TypeError, ValueError) as error:
@@ -190,7 +192,9 @@ def _of_row(row: Mapping[str, Any], filename: Path, line: int, options: str) -> 
     files = [part.strip() for part in values["score"].split(";") if part.strip()]
     if not files or not values["recording"]:
         lacking = "recording" if files else "score"
-        raise InputError(f"{filename}, line {line}: no {lacking}; expected a score and a recording in each row")
+        raise InputError(
+            f"{filename}, line {line}: no {lacking}; expected a score and a recording in each row"
+        )
     folder = filename.parent
     try:
         own = parse_options(f"{options} {values['options']}", folder)

@@ -1,4 +1,4 @@
-"""Who does the work: processes on this machine, or a Dask cluster. A pair that kills its process is a line, no more.
+"""Who does the work: processes on this machine, or a Dask cluster. What kills a process is a line.
 
 Pairs of the same score are one piece of work, so that the score is encoded once; large ones are divided.
 """
@@ -11,6 +11,7 @@ import signal
 import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
+from importlib import import_module
 from itertools import groupby
 from typing import Any
 
@@ -107,13 +108,13 @@ def align_on_cluster(groups: Sequence[Group], settings: WorkSettings, address: s
         of results under the same names.
     """
     try:
-        from distributed import Client, as_completed
+        distributed: Any = import_module("distributed")
     except ModuleNotFoundError as error:
         raise MissingExtraError(
             "a Dask cluster needs the package distributed; install it with `pip install 'fusili-mir[cluster]'`"
         ) from error
     try:
-        client = Client(address, timeout=20)
+        client = distributed.Client(address, timeout=20)
     except (OSError, ValueError, TypeError) as error:
         raise InputError(f"{address}: no Dask scheduler answers ({error}); expected its address") from error
     with client:
@@ -121,16 +122,18 @@ def align_on_cluster(groups: Sequence[Group], settings: WorkSettings, address: s
             return
         content = settings.to_json()
         futures = {
-            client.submit(_align_remotely, content, [request.to_json() for request in group], pure=False): group
+            client.submit(
+                _align_remotely, content, [request.to_json() for request in group], pure=False
+            ): group
             for group in groups
         }
         try:
-            for future in as_completed(futures):
-                error = future.exception()
-                if error is None:
+            for future in distributed.as_completed(futures):
+                fault = future.exception()
+                if fault is None:
                     yield from (read_table(PairReport, each, complete=True) for each in future.result())
                 else:
-                    message = f"the cluster could not align it ({type(error).__name__}: {error})"
+                    message = f"the cluster could not align it ({type(fault).__name__}: {fault})"
                     yield from (report_failure(request, message) for request in futures[future])
         finally:
             client.cancel(list(futures), force=True)

@@ -25,7 +25,8 @@ _PAGE = Template(
 <title>$title</title>
 <style>
 :root { color-scheme: light dark; --line: light-dark(#d3d0c9, #363b41); --quiet: light-dark(#5f6770, #98a1aa);
-  --doubt: light-dark(#9a6200, #e0a33a); --bad: light-dark(#b3261e, #ff8a80); --good: light-dark(#1f7a3d, #6fce8f);
+  --doubt: light-dark(#9a6200, #e0a33a); --bad: light-dark(#b3261e, #ff8a80);
+  --good: light-dark(#1f7a3d, #6fce8f);
   font: 15px/1.4 system-ui, -apple-system, "Segoe UI", Roboto, sans-serif; }
 body { max-width: 1200px; margin: 2rem auto; padding: 0 1rem; }
 h1 { font-size: 1.3rem; margin: 0 0 .3rem; }
@@ -45,7 +46,8 @@ small { color: var(--quiet); display: block; overflow-wrap: anywhere; }
 <div class="wide">
 <table>
 <thead><tr><th>result</th><th>status</th><th class="number">reliability</th><th class="number">notes</th>
-<th class="number">measures</th><th class="number">length</th><th class="number">CPU</th><th>remarks</th></tr></thead>
+<th class="number">measures</th><th class="number">length</th><th class="number">CPU</th>
+<th>remarks</th></tr></thead>
 <tbody>
 $rows
 </tbody>

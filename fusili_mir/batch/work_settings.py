@@ -57,7 +57,7 @@ class WorkSettings:
         return self.folder / ".drafts"
 
     def key(self, request: PairRequest) -> str:
-        """Return a key of all that a result depends on: files by size and time of change, options, model, version."""
+        """Return a key of what a result depends on: files by size and time of change, options, model, version."""
         files = [*request.score, request.recording]
         if request.options.anchors is not None:
             files.append(request.options.anchors)

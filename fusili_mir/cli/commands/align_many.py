@@ -36,7 +36,9 @@ def _with_device_options(function: click.decorators.FC) -> click.decorators.FC:
     metavar="TEXT",
     help="Options of `align` for all pairs, such as '--transpose 0'; those of a row come after them.",
 )
-@click.option("--jobs", type=N_JOBS, default=-1, show_default=True, help="Number of processes; -1: one per core.")
+@click.option(
+    "--jobs", type=N_JOBS, default=-1, show_default=True, help="Number of processes; -1: one per core."
+)
 @click.option("--dask", metavar="ADDRESS", help="Address of a Dask scheduler, whose machines do the work.")
 @click.option(
     "--model",

@@ -1,0 +1,128 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fusili_mir.alignment.pair_options import PairOptions
+from fusili_mir.batch.pair_request import PairRequest, request_of_json, with_names
+from fusili_mir.batch.pair_table import as_pairs, parse_options
+from fusili_mir.batch.pair_workers import group_by_score
+from fusili_mir.errors import InputError
+
+
+def write(folder: Path, text: str) -> Path:
+    (folder / "pairs.csv").write_text(text, encoding="utf-8")
+    return folder / "pairs.csv"
+
+
+def test_files_are_relative_to_the_table_and_images_of_a_score_are_separated_by_semicolons(
+    tmp_path: Path,
+) -> None:
+    text = "\ufeffcomment,recording,score,options,name\nold,take.wav,1.png; 2.png,--start 1:15,first\n,,,,\n"
+    (pair,) = as_pairs(write(tmp_path, text))
+    assert pair.score == (tmp_path / "1.png", tmp_path / "2.png")
+    assert (pair.recording, pair.name, pair.options.start_sec) == (tmp_path / "take.wav", "first", 75.0)
+
+
+def test_options_of_a_row_come_after_those_of_all_pairs(tmp_path: Path) -> None:
+    table = write(tmp_path, "score,recording,options\na.mxl,a.wav,--transpose -2\na.mxl,b.wav,\n")
+    first, second = as_pairs(table, "--transpose 3 --jumps")
+    assert [each.options.transpose for each in (first, second)] == [-2.0, 3.0]
+    assert first.options.jumps
+    assert second.options.jumps
+
+
+def test_anchors_and_files_of_repeats_are_found_beside_the_table(tmp_path: Path) -> None:
+    (tmp_path / "played.txt").write_text("1-8 1-8")
+    options = parse_options("--anchors a.csv --repeats played.txt", tmp_path)
+    assert options.anchors == tmp_path / "a.csv"
+    assert options.repeats == str(tmp_path / "played.txt")
+    assert parse_options("--repeats '1-8 1-8'", tmp_path).repeats == "1-8 1-8"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("--cache x", "option '--cache'; expected some of --jumps, --unfold"),
+        ("--start", "option --start without a value"),
+        ("--start soon", "'soon' is not a time"),
+        ("--transpose 99", "transpose is '99', expected auto or -24 to 24"),
+        ("--unfold sometimes", "sometimes"),
+        ("--dpi high", "'high' is not a number"),
+        ("--repeats '1-8", "no closing quotation"),
+        ("stray", "option 'stray'"),
+    ],
+)
+def test_wrong_options_are_refused_with_the_line_that_has_them(
+    tmp_path: Path, text: str, message: str
+) -> None:
+    table = write(tmp_path, f"score,recording,options\na.mxl,a.wav,\nb.mxl,b.wav,{text}\n")
+    with pytest.raises(InputError, match=message) as raised:
+        as_pairs(table)
+    assert "pairs.csv, line 3: " in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "no column `score`"),
+        ("score,audio\na,b\n", "no column `recording`"),
+        ("score,recording\n", "no pairs"),
+        ("score,recording\na.mxl,\n", "line 2: no recording"),
+        ("score,recording\n;,a.wav\n", "line 2: no score"),
+    ],
+)
+def test_a_table_without_what_it_needs_is_refused(tmp_path: Path, text: str, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        as_pairs(write(tmp_path, text))
+
+
+def test_a_table_that_is_no_text_or_not_there_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "binary.csv").write_bytes(b"\xff\xfe\x00score")
+    for name, reason in (("binary.csv", "not a text"), ("none.csv", "No such file")):
+        with pytest.raises(InputError, match=rf"{name}: cannot be read \({reason}"):
+            as_pairs(tmp_path / name)
+
+
+def test_pairs_are_taken_from_python_too() -> None:
+    pairs = as_pairs([("a.mxl", "a.wav"), (["1.png", "2.png"], Path("b.wav"), "--jumps")])
+    assert [pair.name for pair in pairs] == ["a--a", "1--b"]
+    assert pairs[1].options.jumps
+    for wrong in (3, ["ab.wav"], [("only",)]):
+        with pytest.raises(InputError, match="expected"):
+            as_pairs(wrong)  # type: ignore[arg-type]
+
+
+@given(st.lists(st.text(max_size=150), min_size=1, max_size=8))
+def test_any_name_becomes_a_folder_of_its_own_inside_the_results(names: list[str]) -> None:
+    asked = [PairRequest((Path("a.mxl"),), Path("a.wav"), name=name) for name in names]
+    named = [request.name for request in with_names(asked)]
+    assert len({name.casefold() for name in named}) == len(names)
+    for name in named:
+        assert (Path("/results") / name).resolve().parent == Path("/results")
+        assert not name.startswith(".")
+        assert len(name.encode()) < 450
+        assert name.isprintable()
+        assert name.casefold() not in {"con", "nul", "aux", "prn"}
+
+
+def test_a_request_survives_the_way_to_another_process() -> None:
+    options = PairOptions(transpose=-2.0, start_sec=1.5, anchors=Path("anchors.csv"), page_range="3-7")
+    request = PairRequest((Path("a.pdf#3-7"),), Path("a.wav"), options, "a")
+    assert request_of_json(request.to_json()) == request
+
+
+@given(st.lists(st.sampled_from("abc"), max_size=30), st.integers(1, 6))
+def test_groups_hold_every_pair_once_one_score_each_and_keep_all_workers_busy(
+    scores: list[str], n_workers: int
+) -> None:
+    asked = [
+        PairRequest((Path(score),), Path(str(place)), name=str(place)) for place, score in enumerate(scores)
+    ]
+    groups = group_by_score(asked, n_workers)
+    assert sorted(int(each.name) for group in groups for each in group) == list(range(len(scores)))
+    assert all(len({each.score for each in group}) == 1 for group in groups)
+    assert all(len(group) <= -(-len(scores) // n_workers) for group in groups)
