@@ -37,6 +37,7 @@ th { text-align: left; font-weight: 600; position: sticky; top: 0; background: C
 th, td { padding: .35rem .7rem .35rem 0; border-bottom: 1px solid var(--line); vertical-align: top; }
 td.number, th.number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
 td.aligned { color: var(--good); } td.doubtful { color: var(--doubt); } td.failed { color: var(--bad); }
+td:first-child { min-width: 16rem; }
 small { color: var(--quiet); display: block; overflow-wrap: anywhere; }
 </style>
 </head>
@@ -99,7 +100,7 @@ def _row(report: PairReport, has_view: bool) -> str:
     name = escape(report.name)
     if has_view:
         name = f'<a href="{quote(report.name)}/{VIEW_FILE}">{name}</a>'
-    files = f"<small>{escape(report.score)}<br>{escape(report.recording)}</small>"
+    files = "".join(_file(file) for file in (report.score, report.recording))
     heard = "" if report.notes is None else f"{report.notes_heard} of {report.notes}"
     numbers = (
         "" if report.reliability is None else f"{report.reliability:.2f}",
@@ -115,6 +116,11 @@ def _row(report: PairReport, has_view: bool) -> str:
         f'<tr><td>{name}{files}</td><td class="{report.status}">{report.status}</td>{cells}'
         f"<td>{escape(remarks)}</td></tr>"
     )
+
+
+def _file(name: str) -> str:
+    """Return the name of a file; its folder shows when the mouse is over it."""
+    return f'<small title="{escape(name)}">{escape(Path(name).name)}</small>'
 
 
 def _clock(seconds: float) -> str:

@@ -14,7 +14,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 import soundfile
-from distributed import LocalCluster
 from example_bundles import write_pitch_bundle
 from example_performances import PITCHES, perform, record, tune
 
@@ -223,7 +222,8 @@ def test_ctrl_c_keeps_what_is_done(files: Path, tmp_path: Path) -> None:
 
 
 def test_a_dask_cluster_gives_the_same_results(files: Path, expected: Path, tmp_path: Path) -> None:
-    with LocalCluster(  # type: ignore[no-untyped-call]
+    distributed = pytest.importorskip("distributed")
+    with distributed.LocalCluster(
         n_workers=1, threads_per_worker=2, processes=False, dashboard_address=None
     ) as cluster:
         reports = align_many(
