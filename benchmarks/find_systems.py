@@ -144,6 +144,9 @@ def keep_parts(score_file: ScoreFile, layout: str) -> ScoreFile:
     elif layout == "voice":
         kept = [part for part in parts if part not in several_staves][:1]
     ids = {part.get("id") for part in kept or parts}
+    if kept:  # measures have their ids in the first part
+        for first, other in zip(parts[0].findall("measure"), kept[0].findall("measure"), strict=False):
+            other.set("id", first.get("id", ""))
     for part in parts:
         if part.get("id") not in ids:
             root.remove(part)

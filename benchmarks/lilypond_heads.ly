@@ -1,4 +1,5 @@
-% Gives every note head and staff an id in LilyPond's SVG, and writes what they stand for into the file HEADS_FILE.
+% Gives every note head, staff, bar line and bracket of an ending an id in LilyPond's SVG, and writes what the heads
+% stand for into the file HEADS_FILE. The ids of bar lines and brackets say what they are: "bar :|.", "volta 1.".
 % Rows are separated by tabs; times are in quarters from the start of the score:
 %   tempo  score  onset  quarters-a-minute
 %   head   score  number  onset  grace  duration  pitch  staff
@@ -63,4 +64,20 @@
        (for-each write-box heads)
        (for-each write-tie ties)))))
 
-\layout { \context { \Score \consists #Head_recorder } }
+#(define (name-bar-line grob)
+   (let ((glyph (ly:grob-property grob 'glyph-name)))
+     (if (string? glyph)
+         (ly:grob-set-property! grob 'output-attributes (list (cons 'id (format #f "bar ~a" glyph)))))))
+
+#(define (name-bracket grob)
+   (let ((text (markup->string (ly:grob-property grob 'text))))
+     (ly:grob-set-property! grob 'output-attributes (list (cons 'id (format #f "volta ~a" text))))))
+
+\layout {
+  \context {
+    \Score
+    \consists #Head_recorder
+    \override BarLine.after-line-breaking = #name-bar-line
+    \override VoltaBracket.after-line-breaking = #name-bracket
+  }
+}

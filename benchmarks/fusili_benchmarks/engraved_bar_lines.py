@@ -14,7 +14,14 @@ from fusili_mir.arrays import Table
 from fusili_mir.pages.engraving import Engraving
 from fusili_mir.scores.score_file import ScoreFile
 
-__all__ = ["TrueBarLine", "TrueEnding", "true_bar_lines", "true_endings", "with_random_repeats"]
+__all__ = [
+    "TrueBarLine",
+    "TrueEnding",
+    "merged_bar_lines",
+    "true_bar_lines",
+    "true_endings",
+    "with_random_repeats",
+]
 
 _SVG = "{http://www.w3.org/2000/svg}"
 _THICK = 50  # drawing units; thin lines have 27
@@ -58,7 +65,7 @@ def true_bar_lines(engraving: Engraving) -> list[TrueBarLine]:
         if system >= 0:
             x = place.x_px((min(xs) + max(xs)) / 2)
             found.append(TrueBarLine(page, system, x, _kind(strokes, dots, group)))
-    return _merged(found, engraving)
+    return merged_bar_lines(found, engraving.systems)
 
 
 def _kind(strokes: set[tuple[float, float]], dots: list[float], group: etree._Element) -> str:
@@ -77,9 +84,9 @@ def _kind(strokes: set[tuple[float, float]], dots: list[float], group: etree._El
     return "final" if thick else "double"
 
 
-def _merged(lines: list[TrueBarLine], engraving: Engraving) -> list[TrueBarLine]:
+def merged_bar_lines(lines: list[TrueBarLine], systems: Table) -> list[TrueBarLine]:
     """Merge what is drawn at one place: the end of a measure and the beginning of the next."""
-    spaces = {int(row["system"]): float(row["space_px"]) for row in engraving.systems}
+    spaces = {int(row["system"]): float(row["space_px"]) for row in systems}
     merged: list[TrueBarLine] = []
     for line in sorted(lines, key=lambda line: (line.system, line.x)):
         last = merged[-1] if merged else None

@@ -68,10 +68,10 @@ def _page_number(page: Path) -> tuple[int, ...]:
     return tuple(int(number) for number in re.findall(r"\d+", page.stem))
 
 
-def draw_page(svg: str, page: LilypondPage) -> GreyImage:
-    """Draw a page with 10 pixels to the staff space."""
+def draw_page(svg: str, page: LilypondPage, space_px: float = SPACE_PX) -> GreyImage:
+    """Draw a page with some pixels to the staff space."""
     families = f'font-family="{", ".join(TEXT_FAMILIES)}"'
-    size = f'width="{round(page.width * SPACE_PX)}" height="{round(page.height * SPACE_PX)}"'
+    size = f'width="{round(page.width * space_px)}" height="{round(page.height * space_px)}"'
     sized = SIZE_MM.sub(size, svg.replace('font-family="serif"', families), count=1)
     png = resvg_py.svg_to_bytes(svg_string=sized, background="white")
     with Image.open(io.BytesIO(bytes(png))) as image:

@@ -11,11 +11,13 @@ from PIL import Image, ImageDraw, ImageFont
 from fusili_mir.arrays import Float32, GreyImage
 from fusili_mir.pages.sign_network import SPACE_PX
 
-__all__ = ["BarLines", "Brackets", "draw_brackets", "redraw_bar_lines", "vary"]
+__all__ = ["BarLines", "Brackets", "crowd_bar_lines", "draw_brackets", "redraw_bar_lines", "vary"]
 
 BarLines = list[tuple[float, str]]
 Brackets = list[tuple[float, float, tuple[int, ...]]]
 
+_CROWDED = 0.3  # share of bar lines without dots
+_BLANK = 0.06  # ink of columns on which only staff lines are drawn, beside those
 _REDRAWN = 0.25  # share of single bar lines
 _KINDS = ("double", "final", "repeat-begin", "repeat-end", "repeat-both", "single")
 _SHARES = (0.15, 0.15, 0.25, 0.25, 0.15, 0.05)
@@ -87,6 +89,25 @@ def _line_widths(kind: str, rng: np.random.Generator) -> tuple[list[float], floa
         "repeat-both": both[int(rng.integers(3))],
     }
     return widths[kind], gap
+
+
+def crowd_bar_lines(
+    strips: GreyImage, bar_lines: BarLines, rng: np.random.Generator
+) -> tuple[GreyImage, BarLines]:
+    """Move the music before some bar lines up to them: the balls of rests there are no dots of a repeat sign."""
+    moved, places = strips.copy(), list(bar_lines)
+    for number, (_, kind) in enumerate(bar_lines):
+        stop = int(places[number][0]) - int(SPACE_PX * rng.uniform(0.3, 0.8))
+        if "repeat" in kind or rng.uniform() > _CROWDED or not 4 * SPACE_PX < stop < strips.shape[2]:
+            continue
+        lines = np.median(moved, axis=2)[:, :, None].astype(np.float32)
+        drawn = np.maximum(lines - moved[:, :, :stop], 0).mean(axis=(0, 1)) / 255
+        blank = stop - 1 - int(np.flatnonzero(np.append(_BLANK, drawn) >= _BLANK)[-1])
+        width = min(blank, 3 * SPACE_PX)
+        if width > 0:
+            moved[:, :, width:stop] = moved[:, :, : stop - width].copy()
+            places[:number] = [(place + width, other) for place, other in places[:number]]
+    return moved, places
 
 
 def draw_brackets(

@@ -1,13 +1,20 @@
-"""Brackets of first and second endings above the systems of page images."""
+"""Brackets of first and second endings above the systems of page images.
+
+A small network says where brackets begin, and above which measures they run (`fusili_mir.pages.sign_network`).
+What is known about them decides the rest: a bracket is a thin level line that begins beside a bar line and ends
+at one; a first ending ends with a repeat sign, and others follow it.
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from fusili_mir.arrays import Float32, GreyImage, Table
 from fusili_mir.pages.bar_lines import find_peaks, ink_strips
+from fusili_mir.pages.level_lines import LevelLines
 from fusili_mir.pages.sign_network import (
     ENDING_CLASSES,
     ENDING_COLUMN_PX,
@@ -17,7 +24,7 @@ from fusili_mir.pages.sign_network import (
     ending_scores,
 )
 
-__all__ = ["ENDING_DTYPE", "find_endings"]
+__all__ = ["ENDING_DTYPE", "Bracket", "find_brackets", "find_endings"]
 
 _FIELDS: list[tuple[str, Any]] = [
     ("page", "i4"),
@@ -33,11 +40,37 @@ ENDING_DTYPE = np.dtype(_FIELDS)
 here or is the rest of one that begins in the system before."""
 
 _LEAST = 0.5  # probability of a beginning
-_APART_SPACES = 3.0  # smallest distance of beginnings
-_LEAST_SPACES = 4.0  # length of a bracket
-_CONTINUED = 0.4  # share of a measure below a bracket that goes on
+_APART_PX = 3 * SPACE_PX  # smallest distance of beginnings
+_SHORTEST_PX = 4 * SPACE_PX
+_BEFORE_PX, _AFTER_PX = 1.5 * SPACE_PX, 4.0 * SPACE_PX  # from a bar line to a beginning
+_CORNER_PX = 2 * SPACE_PX  # from where the network sees a beginning to its corner
+_NEXT_PX = 3.5 * SPACE_PX  # from the end of an ending to the beginning of the next
+_SKIPPED_PX = 2 * SPACE_PX  # a bar line so near to a beginning is the one at which it begins
+_CLEAR = 0.8  # share of a line that is seen where it can be seen well
+_GOES_ON, _FADES, _SURELY = 0.75, 0.4, 0.9  # shares of a measure below a line, and of what the network sees
+_CONTINUED = 0.4  # share of a measure below a bracket that goes on, where no line is seen
 _CONTINUED_IN_NEXT = 0.7  # the same in the next system
+_OVERHEAD = 0.5  # share of the first measure of a bracket
 _ENDS = ("repeat-end", "repeat-both")
+
+
+@dataclass(frozen=True)
+class Bracket:
+    """A bracket in the strip above a system, in pixels of the strip.
+
+    Attributes
+    ----------
+    first, stop : int
+        Its ends.
+    number : int
+        Which of `ENDING_CLASSES` it is; 0 for the rest of a bracket that begins in the system before.
+    probability : float
+    """
+
+    first: int
+    stop: int
+    number: int
+    probability: float
 
 
 def find_endings(ink: GreyImage, systems: Table, staves: Table, bar_lines: Table) -> Table:
@@ -57,58 +90,195 @@ def find_endings(ink: GreyImage, systems: Table, staves: Table, bar_lines: Table
         Brackets by system, from left to right.
     """
     rows: list[tuple[Any, ...]] = []
-    is_open = False  # whether a bracket reaches the end of the system before
+    is_open, may_follow = False, True  # nothing is known about the page before
+    bottom = -np.inf  # of the system before
     for system in systems:
         first_staff = staves[(staves["system"] == system["system"]) & (staves["staff"] == 0)]
         strips, segment = ink_strips(ink, system, first_staff, ENDING_MARGIN_SPACES)
-        begins, inside = ending_scores(strips[0, :ENDING_ROWS_PX])
-        n_columns = len(inside)
-        to_column = n_columns / segment.width_px * SPACE_PX / float(system["space_px"])
-        left_px = float(segment.pieces[0].on_page.x0)
+        on_page = segment.pieces[0].on_page
+        scale = segment.width_px / (on_page.x1 - on_page.x0)  # pixels of the strip per pixel of the page
         lines = bar_lines[bar_lines["system"] == system["system"]]
-        stops = [round((float(line["x"]) - left_px) * to_column) for line in lines] or [n_columns]
-        is_last = [str(line["kind"]) in _ENDS for line in lines] or [False]
-        starts = _starts(begins)
-        brackets: list[tuple[int, int, int]] = []
-        if is_open and not (starts and starts[0] < stops[0] / 2):
-            stop = _stop(0, stops, is_last, starts, inside, _CONTINUED_IN_NEXT)
-            brackets += [(0, stop, 0)] if stop else []
-        for start in starts:
-            number = int(begins[start, 1:].argmax()) + 1
-            brackets.append((start, _stop(start, stops, is_last, starts, inside, _CONTINUED), number))
-        for start, stop, number in brackets:
-            if stop - start < _LEAST_SPACES * SPACE_PX / ENDING_COLUMN_PX:
-                continue
-            x0, x1 = (left_px + column / to_column for column in (start, stop))
-            numbers = ",".join(map(str, ENDING_CLASSES[number] or ()))
-            sure = float(1 - begins[start, 0]) if number else float(inside[start:stop].mean())
-            rows.append((system["page"], system["system"], x0, x1, numbers, number > 0, sure))
-        is_open = bool(brackets) and brackets[-1][1] >= stops[-1] and not is_last[-1]
+        stops = [round((float(line["x"]) - on_page.x0) * scale) for line in lines]
+        ends_here = [str(line["kind"]) in _ENDS for line in lines]
+        above_px = (bottom - on_page.y0) * SPACE_PX / float(first_staff["space_px"][0]) + SPACE_PX / 2
+        first_row = int(np.clip(above_px, 0, ENDING_ROWS_PX))
+        brackets = find_brackets(strips[0, :ENDING_ROWS_PX], stops, ends_here, is_open, may_follow, first_row)
+        for bracket in brackets:
+            x0, x1 = (on_page.x0 + column / scale for column in (bracket.first, bracket.stop))
+            numbers = ",".join(map(str, ENDING_CLASSES[bracket.number] or ()))
+            begins, sure = bracket.number > 0, bracket.probability
+            rows.append((system["page"], system["system"], x0, x1, numbers, begins, sure))
+        reaches_end = bool(brackets) and brackets[-1].stop >= (stops or [segment.width_px])[-1]
+        repeats_at_end = bool(ends_here) and ends_here[-1]
+        is_open, may_follow = reaches_end and not repeats_at_end, reaches_end or repeats_at_end
+        bottom = float(system["y1"])
     return np.array(rows, dtype=ENDING_DTYPE)
 
 
-def _starts(begins: Float32) -> list[int]:
-    """Return the columns in which brackets begin, from left to right."""
-    apart = round(_APART_SPACES * SPACE_PX / ENDING_COLUMN_PX)
-    return find_peaks(1 - begins[:, 0], _LEAST, apart)
+def find_brackets(
+    strip: Float32,
+    stops: list[int],
+    ends_here: list[bool],
+    is_open: bool = False,
+    may_follow: bool = True,
+    first_row: int = 0,
+) -> list[Bracket]:
+    """Find the brackets in the strip above a system.
+
+    Parameters
+    ----------
+    strip : np.ndarray [shape=(height, width)]
+        Ink above the first staff; see `ending_scores`.
+    stops : list of int
+        Columns of the bar lines.
+    ends_here : list of bool
+        Whether each of them ends a repeat.
+    is_open : bool
+        Whether a bracket goes on beyond the end of the system before.
+    may_follow : bool
+        Whether the system before ends with a bracket or a repeat sign, or is unknown.
+    first_row : int
+        Rows above it belong to the system before.
+
+    Returns
+    -------
+    list of Bracket
+        From left to right.
+    """
+    return _Above(strip, stops, ends_here, first_row).brackets(is_open, may_follow)
 
 
-def _stop(
-    start: int, stops: list[int], is_last: list[bool], starts: list[int], inside: Float32, least: float
-) -> int:
-    """Return where a bracket ends: after its first measure, and others above which it is seen."""
-    end = 0 if start == 0 else min((stop for stop in stops if stop > start + 2), default=len(inside))
-    following = min((other for other in starts if other > start), default=len(inside))
-    before = start
-    for stop, ends_here in zip(stops, is_last, strict=True):
-        if stop <= start + 2:
-            continue
-        seen = float(inside[before:stop].mean()) if stop > before else 0.0
-        if before > start and before >= following - 2:
-            break
-        if (before > start or start == 0) and seen < least:
-            break
-        end = before = stop
-        if ends_here:
-            break
-    return end
+@dataclass(frozen=True)
+class _Start:
+    """Where a bracket begins, and the row of its line if one is seen."""
+
+    column: int
+    row: int | None
+    number: int
+    probability: float
+
+
+class _Above:
+    """The strip above a system: what the network sees in it, and its lines."""
+
+    def __init__(self, strip: Float32, stops: list[int], ends_here: list[bool], first_row: int) -> None:
+        self._begins, self._inside = ending_scores(strip)
+        self._lines = LevelLines(strip, first_row)
+        width = strip.shape[1]
+        self._bar_lines = stops
+        self._stops = stops or [width]
+        self._ends_here = ends_here if stops else [False]
+
+    def brackets(self, is_open: bool, may_follow: bool) -> list[Bracket]:
+        starts = self._starts()
+        found: list[Bracket] = []
+        if is_open and not (starts and starts[0].column < self._stops[0] / 2):
+            stop = self._rest()
+            found += [Bracket(0, stop, 0, self._overhead(0, stop))] if stop else []
+        for number, start in enumerate(starts):
+            following = starts[number + 1].column if number + 1 < len(starts) else None
+            stop = self._stop(start, following)
+            bracket = Bracket(start.column, stop, start.number, start.probability)
+            if stop - start.column >= _SHORTEST_PX and self._is_likely(bracket, found, may_follow):
+                found.append(bracket)
+        return found
+
+    def _starts(self) -> list[_Start]:
+        """Return where brackets begin, at most one in each measure."""
+        likely = 1 - self._begins[:, 0]
+        starts: list[_Start] = []
+        for peak in find_peaks(likely, _LEAST, _APART_PX // ENDING_COLUMN_PX):
+            seen_at = round((peak + 0.5) * ENDING_COLUMN_PX)
+            if not self._may_begin(seen_at):
+                continue
+            corner = self._lines.corner(seen_at - _CORNER_PX, seen_at + _CORNER_PX)
+            row, column = corner or (
+                self._lines.row(seen_at + SPACE_PX, min(seen_at + 7 * SPACE_PX, self._next(seen_at))),
+                seen_at,
+            )
+            if not self._is_overhead(column, row):
+                continue
+            number = int(self._begins[peak, 1:].argmax()) + 1
+            start = _Start(column, row, number, float(likely[peak]))
+            last = starts[-1] if starts else None
+            if last is not None and not any(
+                last.column + _SKIPPED_PX < stop <= column + _SKIPPED_PX for stop in self._stops
+            ):
+                if (row is not None, start.probability) > (last.row is not None, last.probability):
+                    starts[-1] = start
+            else:
+                starts.append(start)
+        return starts
+
+    def _may_begin(self, column: int) -> bool:
+        """Return whether a column is in the first measure, or beside a bar line."""
+        if column <= self._stops[0] + _AFTER_PX:
+            return True
+        return any(-_BEFORE_PX <= column - stop <= _AFTER_PX for stop in self._bar_lines)
+
+    def _is_overhead(self, column: int, row: int | None) -> bool:
+        """Return whether a line is seen above the first measure of a bracket, or the network sees one."""
+        stop = self._next(column)
+        if self._overhead(column, stop) >= _OVERHEAD:
+            return True
+        if row is None:
+            return False
+        return self._lines.follow(row, column, stop).seen >= _SURELY
+
+    def _is_likely(self, bracket: Bracket, before: list[Bracket], may_follow: bool) -> bool:
+        """Return whether a bracket ends with a repeat sign, follows one, or may do so in another system."""
+        after_sign = any(
+            ends and -_BEFORE_PX <= bracket.first - stop <= _AFTER_PX
+            for stop, ends in zip(self._stops, self._ends_here, strict=True)
+        )
+        at_sign = any(
+            ends and stop == bracket.stop for stop, ends in zip(self._stops, self._ends_here, strict=True)
+        )
+        follows = bool(before) and bracket.first - before[-1].stop < _NEXT_PX
+        begins_system = bracket.first + _SKIPPED_PX < self._stops[0] and may_follow
+        return at_sign or after_sign or follows or begins_system or bracket.stop >= self._stops[-1]
+
+    def _next(self, column: int) -> int:
+        return min(
+            (stop for stop in self._stops if stop > column + _SKIPPED_PX),
+            default=len(self._inside) * ENDING_COLUMN_PX,
+        )
+
+    def _overhead(self, first: int, stop: int) -> float:
+        """Return how much of some columns the network sees below a bracket."""
+        left = first // ENDING_COLUMN_PX
+        return float(self._inside[left : max(left + 1, stop // ENDING_COLUMN_PX)].mean())
+
+    def _stop(self, start: _Start, following: int | None) -> int:
+        """Return where a bracket ends: after its first measure, and others above which it goes on."""
+        end, row, is_clear = None, start.row, False
+        for stop, ends_here in zip(self._stops, self._ends_here, strict=True):
+            if stop <= start.column + _SKIPPED_PX:
+                continue
+            if end is not None and following is not None and stop > following + _SKIPPED_PX:
+                break
+            left = start.column if end is None else end
+            line = None if row is None else self._lines.follow(row, left, stop)
+            seen, overhead = 0.0 if line is None else line.seen, self._overhead(left, stop)
+            if end is None:
+                is_clear = seen >= _CLEAR
+            elif is_clear:
+                if seen < _GOES_ON and not (seen >= _FADES and overhead >= _SURELY):
+                    break
+            elif overhead < _CONTINUED:
+                break
+            end, row = stop, row if line is None else line.row
+            if ends_here:
+                break
+        return end or len(self._inside) * ENDING_COLUMN_PX
+
+    def _rest(self) -> int:
+        """Return where a bracket that goes on from the system before ends; 0 if it does not go on."""
+        end = 0
+        for stop, ends_here in zip(self._stops, self._ends_here, strict=True):
+            if self._overhead(end, stop) < _CONTINUED_IN_NEXT:
+                break
+            end = stop
+            if ends_here:
+                break
+        return end
