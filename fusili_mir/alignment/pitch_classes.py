@@ -60,9 +60,11 @@ class PitchClasses:
         """Sounding pitch (MIDI) and length in quarters of each head."""
         heads: dict[str, tuple[int, float]] = {}
         for part in self._pages.score.parts if self._pages.score is not None else ():
-            for note in part.iter_all(pt.score.Note, include_subclasses=True):
-                quarters = note.duration / float(part.quarter_duration_map(note.start.t))
-                heads[note.id] = (note.midi_pitch + self._pages.transpositions.get(note.id, 0), quarters)
+            notes = list(part.iter_all(pt.score.Note, include_subclasses=True))
+            divisions = np.atleast_1d(part.quarter_duration_map([note.start.t for note in notes])).tolist()
+            for note, per_quarter in zip(notes, divisions, strict=True):
+                pitch = note.midi_pitch + self._pages.transpositions.get(note.id, 0)
+                heads[note.id] = (pitch, note.duration / per_quarter)
         return heads
 
 

@@ -138,10 +138,22 @@ class _Excerpt:
 
 @dataclass(frozen=True)
 class _Explained:
-    """How well the score explains an excerpt in some key."""
+    """How well the score explains an excerpt in some key.
 
-    search: RoughSearch
-    seconds: Float64  # of the frames, within the recording
+    Attributes
+    ----------
+    reliability, likelihood : float
+        See `RoughSearch`.
+    system : np.ndarray of int [shape=(M,)]
+        System that each frame is in on the best path.
+    seconds : np.ndarray [shape=(M,)]
+        The frames, within the recording.
+    """
+
+    reliability: float
+    likelihood: float
+    system: Int64
+    seconds: Float64
 
 
 @dataclass
@@ -236,10 +248,10 @@ class _KeySearch:
         return [key for key in (best - 1, best, best + 1) if self._reliability(key, excerpts) >= least]
 
     def _reliability(self, key: int, excerpts: list[int]) -> float:
-        return float(np.mean([self._explain(each, key).search.reliability for each in excerpts]))
+        return float(np.mean([self._explain(each, key).reliability for each in excerpts]))
 
     def _likelihood(self, key: int, excerpts: list[int]) -> float:
-        return float(np.mean([self._explain(each, key).search.likelihood for each in excerpts]))
+        return float(np.mean([self._explain(each, key).likelihood for each in excerpts]))
 
     def _agreements(self, keys: list[int], excerpts: list[int]) -> dict[int, float]:
         """Return how well the pitch classes of each key agree with those of the systems that are played.
@@ -258,9 +270,8 @@ class _KeySearch:
         peaks = self.peaks.between(excerpt.start_sec, excerpt.end_sec)
         if not len(peaks):
             return 0.0
-        system = _systems_on_path(explained.search, self.score.axis.columns["system"])
-        frame = np.searchsorted(explained.seconds, peaks.seconds).clip(max=len(system) - 1)
-        expected = self._pitch_classes.of_systems(system[frame])
+        frame = np.searchsorted(explained.seconds, peaks.seconds).clip(max=len(explained.system) - 1)
+        expected = self._pitch_classes.of_systems(explained.system[frame])
         agreed = agreement(peaks, expected, excerpt.cents + 100 * key)
         return float((peaks.magnitude * agreed).sum() / peaks.magnitude.sum())
 
@@ -318,7 +329,8 @@ class _KeySearch:
             scale = self.encoder.bundle.manifest.scale
             search = RoughSearch(similarity, frame_sec, scale, options)
             seconds = excerpt.start_sec + (heard + 0.5) * frame_sec
-            self._explained[number, key] = _Explained(search, seconds)
+            system = _systems_on_path(search, self.score.axis.columns["system"])
+            self._explained[number, key] = _Explained(search.reliability, search.likelihood, system, seconds)
         return self._explained[number, key]
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+from scipy.fft import rfft  # in float32, which numpy 1 does not keep
 
 from fusili_mir.arrays import Float32
 from fusili_mir.audio.attack_map import LOWEST_PITCH, N_PITCHES, AttackMap
@@ -107,7 +108,7 @@ class AttackMeter:
         for window in self._windows:
             length = len(window.shape)
             first = (self._length - length) // 2
-            spectra = np.abs(np.fft.rfft(stretches[:, first : first + length] * window.shape))
+            spectra = np.abs(rfft(stretches[:, first : first + length] * window.shape))
             spectra = np.log1p(_COMPRESSION * spectra[:, : window.last.shape[1]]).astype(np.float32)
             lag = len(window.last)
             seen = np.concatenate((window.last, spectra))

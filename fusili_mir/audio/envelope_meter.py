@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 import numpy as np
+from scipy.fft import rfft
 from scipy.ndimage import maximum_filter1d
 
 from fusili_mir.arrays import Float32
@@ -77,7 +78,7 @@ class EnvelopeMeter:
             return
         windows = np.lib.stride_tricks.sliding_window_view(samples, length)[:: self._step]
         self._rest = samples[len(windows) * self._step :]
-        spectra = np.abs(np.fft.rfft(windows * self._window)[:, : self._spectra.shape[1]])
+        spectra = np.abs(rfft(windows * self._window)[:, : self._spectra.shape[1]])
         spectra = np.concatenate((self._spectra, spectra.astype(np.float32) ** _COMPRESSION))
         self._spectra = spectra[-_LAG:]
         # A partial that moves to the next bin, as in a vibrato, is not an onset.

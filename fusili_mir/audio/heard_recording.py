@@ -22,7 +22,7 @@ from fusili_mir.progress import progress_bar
 
 __all__ = ["HeardRecording"]
 
-_BLOCK_SAMPLES = 2**18
+_BLOCK_SAMPLES = 2**16  # meters hold a hundred times as much, in overlapping windows
 _IN_MEMORY_BYTES = 2**26  # 17 minutes at 16 kHz; longer recordings go to a temporary file
 
 

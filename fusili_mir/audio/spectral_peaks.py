@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.fft import rfft
 
 from fusili_mir.arrays import Float32, Float64
 
@@ -94,7 +95,7 @@ def find_peaks(blocks: Iterable[Float32], sample_rate_hz: int, start_sec: float 
             continue
         windows = np.lib.stride_tricks.sliding_window_view(samples, length)[::step]
         for start in range(0, len(windows), _BLOCK_WINDOWS):
-            spectra = np.abs(np.fft.rfft(windows[start : start + _BLOCK_WINDOWS] * window))
+            spectra = np.abs(rfft(windows[start : start + _BLOCK_WINDOWS] * window))
             number, position, magnitude = _peaks(spectra[:, first - 1 : last + 2])
             seconds = start_sec + (n_windows + start + number + 1) * step / sample_rate_hz
             cents = 1200 * np.log2((position + first - 1) * bin_hz / A4_HZ)

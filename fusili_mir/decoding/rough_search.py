@@ -138,7 +138,7 @@ class RoughSearch:
         """Return the best path, in groups."""
         n_frames, n_stops = self.likelihoods.shape
         by_frame = np.float32(self.factors[0])
-        hubs = by_frame * np.maximum(log_mean_exp(self.likelihoods / by_frame, axis=0), 0.0)
+        hubs = by_frame * np.maximum(log_mean_exp(self.likelihoods, axis=0, scale=1 / self.factors[0]), 0.0)
         hubs *= self.options.hub_weight_of(self.similarity.course)
 
         def likelihoods(block: Block) -> Float32:

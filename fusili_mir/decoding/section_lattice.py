@@ -193,7 +193,8 @@ def build_lattice(
     emission *= np.float32(scale)
     emission -= pooled.baseline(scale)[:, None]
     hubs = np.maximum(log_mean_exp(emission, axis=0), 0.0) * options.hub_weight_of(similarity.course)
-    emission = (emission - hubs) * np.float32(by_frame)
+    emission -= hubs
+    emission *= np.float32(by_frame)
     weight = np.add.reduceat(similarity.stop_weights(), starts)
     costs = path_costs(options, weight, len(emission), frame_sec * by_frame)
     first, stop = _groups(graph, starts)

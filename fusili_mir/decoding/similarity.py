@@ -28,6 +28,7 @@ __all__ = [
 
 
 _BLOCK_CELLS = 2**22  # cells of one product: 16 MB
+_BLOCK_STOPS = 4096  # of one product: many frames by some stops are faster than a few frames by all
 
 
 def unit_vectors(vectors: npt.ArrayLike) -> Float32:
@@ -90,11 +91,16 @@ def column_similarity(embeddings: Float32, mask: Bool, frames: Float32) -> Float
     return _best_patch(similarity, mask).T
 
 
-def log_mean_exp(nats: Float32, axis: int) -> Float32:
-    """Return the logarithm of the mean of the exponentials along an axis."""
-    top = nats.max(axis=axis, keepdims=True)
-    mean = np.exp(nats - top).mean(axis=axis)
-    return np.asarray(np.squeeze(top, axis) + np.log(mean), dtype=np.float32)
+def log_mean_exp(nats: Float32, axis: int, scale: float = 1.0) -> Float32:
+    """Return the logarithm of the mean of the exponentials of a matrix, times a scale, along an axis."""
+    rows = nats if axis == 1 else nats.T
+    result = np.empty(len(rows), dtype=np.float32)
+    size = max(1, _BLOCK_CELLS // max(1, rows.shape[1]))
+    for start in range(0, len(rows), size):
+        some = rows[start : start + size] * np.float32(scale)
+        top = some.max(axis=1, keepdims=True)
+        result[start : start + size] = top[:, 0] + np.log(np.exp(some - top).mean(axis=1))
+    return result
 
 
 def pool_frames(frames: Float32, factor: int) -> Float32:
@@ -153,11 +159,19 @@ class CourseSimilarity:
         The best stop of a group counts [shape=(M, n_groups)].
         """
         result = np.empty((len(self.frames), len(starts)), dtype=np.float32)
-        for frames in self.frame_blocks(len(self.course)):
-            similarity = self.block(frames, slice(0, len(self.course)))
-            if len(starts) < len(self.course):
-                similarity = np.maximum.reduceat(similarity, starts, axis=1)
-            result[frames] = similarity
+        borders = np.append(starts, len(self.course))
+        first = 0
+        while first < len(starts):
+            end = int(np.searchsorted(borders, borders[first] + _BLOCK_STOPS, side="right")) - 1
+            groups = slice(first, max(end, first + 1))
+            stops = slice(int(borders[groups.start]), int(borders[groups.stop]))
+            within = starts[groups] - stops.start
+            for frames in self.frame_blocks(stops.stop - stops.start):
+                similarity = self.block(frames, stops)
+                if len(within) < similarity.shape[1]:
+                    similarity = np.maximum.reduceat(similarity, within, axis=1)
+                result[frames, groups] = similarity
+            first = groups.stop
         return result
 
     def baseline(self, scale: float, n_columns: int = 1024) -> Float32:
@@ -257,10 +271,18 @@ class CourseSimilarity:
 
     def _columns(self, columns: Int64, frames: Float32) -> Float32:
         """Return the similarity of some frames and columns [shape=(n_frames, n_columns)]."""
-        patches = self.embeddings[columns]  # (n, R, d)
+        some = _as_slice(columns)
+        patches = self.embeddings[some]  # (n, R, d)
         n_columns, n_rows, d = patches.shape
         similarity = (frames @ patches.reshape(-1, d).T).reshape(-1, n_columns, n_rows)
-        return _best_patch(similarity, self.mask[columns])
+        return _best_patch(similarity, self.mask[some])
+
+
+def _as_slice(places: Int64) -> Int64 | slice:
+    """Return successive places as a slice, whose rows need no copy; others as they are."""
+    if len(places) and np.all(np.diff(places) == 1):
+        return slice(int(places[0]), int(places[-1]) + 1)
+    return places
 
 
 def _evenly_taken(number: int, n_all: int) -> Int64:

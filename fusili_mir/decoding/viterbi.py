@@ -33,7 +33,7 @@ __all__ = [
 
 _NEVER = np.float32(-np.inf)
 _BLOCK_CELLS = 2**20
-_KEPT_CELLS = 2**23  # searches of up to this many cells, 12 bytes each, are kept whole
+_KEPT_CELLS = 2**22  # searches of up to this many cells, 12 bytes each, are kept whole
 
 
 @dataclass(frozen=True)

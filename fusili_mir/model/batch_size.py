@@ -1,7 +1,7 @@
 """How many segments or clips go through a graph together.
 
-On a CPU a larger batch is hardly faster, so a few are enough. A GPU takes as many as fit into half of its free
-memory; the work memory of an item is estimated from the size of its input.
+On a CPU a larger batch is not faster and takes more memory, so two are enough. A GPU takes as many as fit into
+half of its free memory; the work memory of an item is estimated from the size of its input.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from fusili_mir.model.manifest import ImageSpec
 
 __all__ = ["choose_batch_size", "item_bytes", "typical_batch"]
 
-_CPU_BATCH = 8
+_CPU_BATCH = 2
 _LARGEST = 256
 _UNKNOWN = 16  # where the free memory is not known
 _WORK_PER_INPUT = 60  # bytes of work memory per byte of input

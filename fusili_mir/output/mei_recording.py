@@ -6,7 +6,6 @@ to the first time that it is played (`when`).
 
 from __future__ import annotations
 
-import copy
 import re
 from pathlib import Path
 from urllib.parse import quote
@@ -81,7 +80,7 @@ def _score_as_mei(alignment: Alignment) -> tuple[etree._Element, dict[str, str]]
     given = alignment.pages.score_file
     if given is None:
         raise OutputError(f"{alignment.pages.filename}: its notation is not known, so it cannot become MEI")
-    score_file = ScoreFile(given.filename, given.kind, copy.deepcopy(given.root))
+    score_file = given.unpack()
     xml_ids = _xml_ids(score_file)
     if score_file.kind == "mei":
         return score_file.root, xml_ids

@@ -48,7 +48,7 @@ def _loaded(score: Pages | ScoreSource) -> LoadedScore:
     assert score.score_file is not None  # noqa: S101
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ScoreWarning)  # the pages have said so already
-        return load_score(score.score_file)
+        return load_score(score.score_file.unpack())
 
 
 def _musicxml(loaded: LoadedScore) -> bytes:

@@ -38,8 +38,8 @@ from fusili_mir.pages.skew import Skew, deskew_page, estimate_skew
 from fusili_mir.pages.systems import find_systems
 from fusili_mir.progress import progress_bar, stage
 from fusili_mir.scores.loading import ScoreSource, is_symbolic, load_score
+from fusili_mir.scores.packed_score import PackedScore
 from fusili_mir.scores.repeat_structure import RepeatStructure
-from fusili_mir.scores.score_file import ScoreFile
 from fusili_mir.scores.transpositions import read_transpositions
 from fusili_mir.scores.unfolding import Unfold, unfold_score
 from fusili_mir.scores.written_repeats import written_repeats
@@ -109,7 +109,7 @@ class Pages:
         Skew that was removed from each page of a scan; maps places to and from the original page.
     transpositions : dict from str to int
         Semitones from written to sounding pitch, of the heads (`notated_id`) that do not sound as written.
-    score_file : ScoreFile, optional
+    score_file : PackedScore, optional
         The symbolic score as it was engraved, with the ids of `score`, for writers that go on from its notation.
     repeats : RepeatStructure, optional
         Repeats and endings of `measures`, as written or as read from the images.
@@ -126,7 +126,7 @@ class Pages:
     score: pt.score.Score | None = None
     skews: tuple[Skew, ...] = ()
     transpositions: dict[str, int] = field(default_factory=dict)
-    score_file: ScoreFile | None = field(default=None, repr=False)
+    score_file: PackedScore | None = field(default=None, repr=False)
     repeats: RepeatStructure | None = None
     bar_lines: Table = field(default_factory=lambda: _empty(BAR_LINE_DTYPE))
 
@@ -211,7 +211,7 @@ def render_pages(
             for head, semitones in read_transpositions(loaded.score_file).items()
             if head in loaded.note_ids
         },
-        score_file=loaded.named_file(),
+        score_file=PackedScore.of(loaded.named_file()),
         repeats=written_repeats(loaded.score),
     )
 

@@ -12,6 +12,7 @@ from fusili_mir.decoding.similarity import (
     CourseSimilarity,
     column_similarity,
     frame_similarity,
+    log_mean_exp,
     pool_frames,
     unit_vectors,
 )
@@ -142,8 +143,20 @@ def test_blocks_do_not_depend_on_how_the_frames_are_cut(monkeypatch: pytest.Monk
     similarity = random_similarity(5, n_frames=100)
     whole, baseline = similarity.pooled(2), similarity.baseline(20.0)
     monkeypatch.setattr("fusili_mir.decoding.similarity._BLOCK_CELLS", 64)
+    monkeypatch.setattr("fusili_mir.decoding.similarity._BLOCK_STOPS", 2)
     np.testing.assert_allclose(similarity.pooled(2), whole, atol=1e-6)
+    np.testing.assert_allclose(similarity.grouped(np.array([0, 3])), similarity.pooled(3), atol=1e-6)
     np.testing.assert_allclose(similarity.baseline(20.0), baseline, atol=1e-5)
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+def test_the_log_of_a_mean_of_exponentials_does_not_overflow_however_it_is_cut(
+    axis: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("fusili_mir.decoding.similarity._BLOCK_CELLS", 16)
+    nats = np.random.default_rng(0).normal(size=(9, 7)).astype(np.float32)
+    expected = 300 + np.log(np.exp(0.5 * nats.astype(np.float64)).mean(axis=axis))
+    np.testing.assert_allclose(log_mean_exp(nats + 600, axis, scale=0.5), expected, atol=1e-3)
 
 
 def test_onsets_count_in_full_and_columns_by_how_new_they_look() -> None:

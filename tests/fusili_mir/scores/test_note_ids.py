@@ -152,7 +152,7 @@ def test_tables_join_with_partituras_note_arrays(name: str) -> None:
             str(row["id"]) for part in reference.parts for row in part.note_array(include_grace_notes=True)
         }
     if file.suffix != ".mid":  # notes of MIDI files are tied anew where they cannot be written
-        assert theirs.keys() - located <= hidden_notes(pages.score_file)
+        assert theirs.keys() - located <= hidden_notes(pages.score_file.unpack())
 
 
 def pitches(score: pt.score.Score) -> dict[str, int]:
