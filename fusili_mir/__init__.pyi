@@ -15,6 +15,10 @@ from .alignment.retrieval import Moment, Spot, point_at_spot, point_at_time
 from .audio.recording import AudioFile, AudioSamples, open_recording
 from .batch.many import align_many
 from .batch.pair_report import PairReport
+from .collection.building import IndexedFile, IndexReport, build_index
+from .collection.index import Index, open_index
+from .collection.index_files import IndexedPiece
+from .collection.searching import Match, search
 from .decoding.similarity import column_similarity, frame_similarity
 from .errors import FusiliError, FusiliWarning, InputError, MissingExtraError, OutputError
 from .geometry import FrameGrid, PatchGrid
@@ -48,7 +52,12 @@ __all__ = [
     "FrameGrid",
     "FusiliError",
     "FusiliWarning",
+    "Index",
+    "IndexReport",
+    "IndexedFile",
+    "IndexedPiece",
     "InputError",
+    "Match",
     "MissingExtraError",
     "Moment",
     "OutputError",
@@ -66,6 +75,7 @@ __all__ = [
     "align_recording",
     "align_score",
     "anchors_from_alignment",
+    "build_index",
     "column_similarity",
     "cut_segment",
     "default_bundle",
@@ -76,6 +86,7 @@ __all__ = [
     "get_position_maps",
     "load_bundle",
     "load_pages",
+    "open_index",
     "open_pages",
     "open_recording",
     "performance_from_alignment",
@@ -86,6 +97,7 @@ __all__ = [
     "save_pages",
     "save_score_with_ids",
     "save_view",
+    "search",
     "staff_strips",
     "system_strip",
 ]

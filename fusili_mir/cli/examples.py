@@ -24,6 +24,10 @@ EXAMPLES = {
         "fusili-mir evaluate --matrix matrices/*.npy data",
     ),
     "export": ("fusili-mir export runs/small-hybrid/best.pt -o bundle --licence CC-BY-4.0",),
+    "index": (
+        "fusili-mir index scores recordings -o archive",
+        "fusili-mir index new-scans -o archive --jobs 4",
+    ),
     "info": ("fusili-mir info", "fusili-mir info bundle"),
     "pages": (
         "fusili-mir pages piece.musicxml -o out --font Leland",
@@ -36,6 +40,12 @@ EXAMPLES = {
     "render": (
         "fusili-mir render scores -o data --licence CC0-1.0 --contact-sheet sheet.png",
         "fusili-mir render corpus.csv -o data --recipe recipe.toml --jobs 8",
+    ),
+    "search": (
+        "fusili-mir search archive excerpt.wav",
+        "fusili-mir search archive concert.flac --start 1:15 --end 1:25 --kind score",
+        "fusili-mir search archive photo.jpg --open",
+        "fusili-mir search archive scan.pdf --box 3:120,400,900,620 --json",
     ),
     "train": (
         "fusili-mir train small-hybrid --data data",

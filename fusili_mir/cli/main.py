@@ -22,10 +22,12 @@ _COMMANDS = {
     "demo": "Align a song that comes with the package, and report the errors.",
     "evaluate": "Evaluate a model on the paper's three tasks, and measure its onset errors.",
     "export": "Export a trained checkpoint as a model bundle, and check that both agree.",
+    "index": "Index scores and recordings, so that any part of one can be found.",
     "info": "Describe a model bundle, and the devices of this machine that can run it.",
     "pages": "Show what is found on the pages of a score: systems, measures, note heads.",
     "point": "Find the spots that sound at a given second, or when a given spot sounds.",
     "render": "Render a corpus of scores as training pairs.",
+    "search": "Find the pieces of an index that a page, a photograph or a recording belongs to.",
     "train": "Train a model from a recipe.",
     "view": "See, hear and correct a result in the browser.",
 }

@@ -9,7 +9,7 @@ The functions `encode_pages` and `encode_recording` do the same for a single use
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -144,14 +144,10 @@ class Encoder:
         -------
         EncodedScore
         """
-        spec = self.bundle.image
-        batches = list(_segment_batches(segment_pages(pages, spec), self.batch_size))
         columns, embeddings, masks, pooled = [], [], [], []
-        for batch in progress_bar(batches, "reading the score", shown=progress):
-            images = _stack([cut_image(segment, pages.images) for segment in batch], spec.width_px)
-            n_columns = images.shape[3] // spec.patch_width_px
-            local, whole = self._run("image", images, spec.rows * n_columns)
-            grids = local.reshape(len(batch), spec.rows, n_columns, -1).swapaxes(1, 2)
+        for batch, grids, whole in self._encode_segments(
+            segment_pages(pages, self.bundle.image), pages, progress
+        ):
             for segment, grid in zip(batch, grids, strict=True):
                 kept = grid[segment.keep_from : segment.keep_from + len(segment.columns)]
                 columns.append(segment.columns)
@@ -166,6 +162,23 @@ class Encoder:
                 np.concatenate(pooled),
             )
         )
+
+    def pool_segments(self, segments: Sequence[ScoreSegment], pages: Pages) -> Float32:
+        """Return the global embeddings of segments of some pages [shape=(n, d)]."""
+        pooled = [whole for _, _, whole in self._encode_segments(segments, pages, progress=False)]
+        return np.concatenate([np.empty((0, self.bundle.manifest.embedding_dim), np.float32), *pooled])
+
+    def _encode_segments(
+        self, segments: Sequence[ScoreSegment], pages: Pages, progress: bool
+    ) -> Iterator[tuple[list[ScoreSegment], Float32, Float32]]:
+        """Yield batches, their patches column by column [shape=(B, columns, rows, d)], and global embeddings."""
+        spec = self.bundle.image
+        batches = list(_segment_batches(segments, self.batch_size))
+        for batch in progress_bar(batches, "reading the score", shown=progress):
+            images = _stack([cut_image(segment, pages.images) for segment in batch], spec.width_px)
+            n_columns = images.shape[3] // spec.patch_width_px
+            local, whole = self._run("image", images, spec.rows * n_columns)
+            yield batch, local.reshape(len(batch), spec.rows, n_columns, -1).swapaxes(1, 2), whole
 
     def with_pitches(self, score: EncodedScore) -> EncodedScore:
         """Add the pitches that the bundle can read off the columns of a score, if it can read any."""
@@ -211,7 +224,7 @@ class Encoder:
 
     def encode_samples(self, samples: Float32) -> Float32:
         """Encode a few seconds of mono sound at the bundle's sampling rate; returns frames [shape=(M, d)]."""
-        return self._encode_blocks([samples])[0]
+        return self.encode_blocks([samples])[0]
 
     def encode_windows(self, samples: Float32) -> tuple[Float32, Float32]:
         """Encode clips that lie side by side, as in training: no overlap, and no change of level.
@@ -225,7 +238,7 @@ class Encoder:
         -------
         frames, clips : np.ndarray [shape=(M, d), (n_clips, d)]
         """
-        return self._encode_blocks([samples], ClipLayout.of(self.bundle.audio).apart())
+        return self.encode_blocks([samples], ClipLayout.of(self.bundle.audio).apart())
 
     def _encode_heard(self, heard: HeardRecording, progress: bool, pitch: PitchCurve | None) -> EncodedAudio:
         spec = self.bundle.audio
@@ -240,7 +253,7 @@ class Encoder:
         if pitch is not None:
             retuning = Retuning(pitch, len(heard), heard.sample_rate_hz, heard.start_sec)
             blocks = retuning.read(blocks)
-        frames, pooled = self._encode_blocks(envelope_meter.listen(attack_meter.listen(blocks)))
+        frames, pooled = self.encode_blocks(envelope_meter.listen(attack_meter.listen(blocks)))
         envelope = envelope_meter.envelope()
         attacks = attack_meter.attacks(envelope.level)
         grid = FrameGrid(len(frames), spec.frame_sec, heard.start_sec, heard.duration_sec, heard.start_sec)
@@ -249,10 +262,21 @@ class Encoder:
             envelope, attacks = retuned_envelope(envelope, retuning), retuned_attacks(attacks, retuning)
         return EncodedAudio(frames, grid, pooled, envelope, attacks)
 
-    def _encode_blocks(
+    def encode_blocks(
         self, blocks: Iterable[Float32], layout: ClipLayout | None = None
     ) -> tuple[Float32, Float32]:
-        """Return the embeddings of frames [shape=(M, d)] and of clips [shape=(n_clips, d)]."""
+        """Encode a stream of mono sound at the bundle's sampling rate.
+
+        Parameters
+        ----------
+        blocks : iterable of np.ndarray [shape=(n,)]
+        layout : ClipLayout, optional
+            How it is cut into clips; by default as the bundle says.
+
+        Returns
+        -------
+        frames, clips : np.ndarray [shape=(M, d), (n_clips, d)]
+        """
         spec = self.bundle.audio
         clips = cut_clips(blocks, layout or ClipLayout.of(spec))
         frames, pooled = [], []

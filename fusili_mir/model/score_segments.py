@@ -23,7 +23,7 @@ from fusili_mir.pages.segments import Box, Piece, Segment, cut_segment, staff_st
 if TYPE_CHECKING:  # partitura, which pages need, is slow to import
     from fusili_mir.pages.pages import Pages
 
-__all__ = ["ScoreSegment", "cut_image", "segment_pages"]
+__all__ = ["ScoreSegment", "cut_image", "halve_systems", "segment_pages"]
 
 _ROUNDING_PX = 1e-3  # of places on pages of some thousand pixels, in float32
 _MAX_COLUMNS = 1024  # in a segment of any width; a printed system has about 200
@@ -87,6 +87,33 @@ def segment_pages(pages: Pages, spec: ImageSpec) -> tuple[ScoreSegment, ...]:
     return tuple(segment for system in pages.systems for segment in cut(pages, system, spec))
 
 
+def halve_systems(pages: Pages, spec: ImageSpec) -> tuple[ScoreSegment, ...]:
+    """Cut the halves of each system for a bundle: left, middle and right, which overlap.
+
+    Parameters
+    ----------
+    pages : Pages
+    spec : ImageSpec
+        Specification of the bundle's image graph.
+
+    Returns
+    -------
+    tuple of ScoreSegment
+        Segments in reading order; all their columns count. None for squares, which overlap already.
+    """
+    if spec.segment == "square":
+        return ()
+    halves = []
+    for system in pages.systems:
+        (*_, last) = _windows(system, _strip_column_px(system, spec), spec)
+        quarter = last.stop // 4
+        if quarter:
+            starts = (0, quarter, last.stop - 2 * quarter)
+            windows = [_Window(start, start + 2 * quarter, start, start + 2 * quarter) for start in starts]
+            halves += [_strip(pages, system, window, spec) for window in windows]
+    return tuple(halves)
+
+
 def cut_image(segment: ScoreSegment, images: Sequence[GreyImage]) -> Float32:
     """Make the image of a segment.
 
@@ -106,22 +133,33 @@ def cut_image(segment: ScoreSegment, images: Sequence[GreyImage]) -> Float32:
 
 
 def _strips(pages: Pages, system: np.void, spec: ImageSpec) -> Iterator[ScoreSegment]:
+    for window in _windows(system, _strip_column_px(system, spec), spec):
+        yield _strip(pages, system, window, spec)
+
+
+def _strip_column_px(system: np.void, spec: ImageSpec) -> float:
+    """Return how wide a column is on the page."""
     if spec.space_px is None or spec.margin_spaces is None:
         raise InputError("staff strips need space_px and margin_spaces")
-    column_px = spec.patch_width_px * float(system["space_px"]) / spec.space_px  # on the page
+    return spec.patch_width_px * float(system["space_px"]) / spec.space_px
+
+
+def _strip(pages: Pages, system: np.void, window: _Window, spec: ImageSpec) -> ScoreSegment:
+    column_px = _strip_column_px(system, spec)
+    assert spec.space_px is not None  # noqa: S101
+    assert spec.margin_spaces is not None  # noqa: S101
     x0 = float(system["x0"])
-    for window in _windows(system, column_px, spec):
-        x_range = (x0 + window.start * column_px, x0 + window.stop * column_px)
-        segment = staff_strips(
-            pages.systems, pages.staves, int(system["system"]), spec.space_px, spec.margin_spaces, x_range
-        )
-        yield ScoreSegment(
-            segment,
-            len(segment.pieces),
-            window.keep_from - window.start,
-            _columns(system, column_px, window),
-            np.ones(1, bool),
-        )
+    x_range = (x0 + window.start * column_px, x0 + window.stop * column_px)
+    segment = staff_strips(
+        pages.systems, pages.staves, int(system["system"]), spec.space_px, spec.margin_spaces, x_range
+    )
+    return ScoreSegment(
+        segment,
+        len(segment.pieces),
+        window.keep_from - window.start,
+        _columns(system, column_px, window),
+        np.ones(1, bool),
+    )
 
 
 def _squares(pages: Pages, system: np.void, spec: ImageSpec) -> Iterator[ScoreSegment]:

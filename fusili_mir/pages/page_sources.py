@@ -31,6 +31,7 @@ from fusili_mir.scores.score_formats import SCORE_FORMATS
 from fusili_mir.short_repr import short_repr
 
 __all__ = [
+    "IMAGE_SUFFIXES",
     "DeskewedPage",
     "EngravedPage",
     "GivenPage",
@@ -45,11 +46,13 @@ __all__ = [
 ImageLike: TypeAlias = str | os.PathLike[str] | Image.Image | npt.NDArray[Any]
 """A page, or several in one file: a file, a folder, a PIL image, or an array of pixels."""
 
-_IMAGE_SUFFIXES = {
+IMAGE_SUFFIXES = {
     *(".png", ".jpg", ".jpeg", ".jpe", ".jfif", ".jp2", ".tif", ".tiff", ".bmp", ".gif", ".webp", ".avif"),
     *(".pbm", ".pgm", ".ppm", ".pnm"),
     *HEIF_SUFFIXES,
 }
+"""How the names of image files end."""
+
 _POINTS_PER_INCH = 72
 _NEW_SUBFILE_TYPE, _REDUCED_OR_MASK = 254, 0b101  # a tag of TIFF, and its bits for thumbnails and masks
 _DAMAGED = (OSError, SyntaxError, EOFError, ValueError, TypeError)  # what Pillow raises for damaged files
@@ -261,7 +264,7 @@ def _files(path: Path) -> list[Path]:
     images = [
         file
         for file in path.iterdir()
-        if file.suffix.lower() in _IMAGE_SUFFIXES
+        if file.suffix.lower() in IMAGE_SUFFIXES
         and not file.name.startswith(".")  # hidden files that other operating systems leave behind
         and file.is_file()
         and file.resolve().parent == folder

@@ -26,6 +26,7 @@ ROOMS = {
         "viewer",
         "output",
         "demo",
+        "collection",
         "batch",
         "cli",
     ),

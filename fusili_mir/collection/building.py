@@ -1,0 +1,410 @@
+"""Building an index, and adding to one.
+
+Each file is encoded on its own, and what comes out is written at once, so a run that is killed goes on where it
+was. The tables of all pieces are written at the end, as a new generation.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+import secrets
+import time
+import warnings
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+import numpy as np
+
+from fusili_mir import __version__
+from fusili_mir.collection.encoded_piece import load_piece
+from fusili_mir.collection.encoding import encode_file
+from fusili_mir.collection.file_states import file_state, piece_id, sha256_of
+from fusili_mir.collection.index import Index, open_index
+from fusili_mir.collection.index_files import (
+    INDEX_FORMAT,
+    MANIFEST,
+    WINDOW_DTYPE,
+    IndexedPiece,
+    IndexManifest,
+    bundle_fingerprint,
+    piece_file,
+    read_index_manifest,
+    read_pieces,
+    write_bytes,
+    write_json,
+    write_manifest,
+    write_whole,
+)
+from fusili_mir.collection.kinds import KINDS, kind_of, list_files
+from fusili_mir.collection.vectors import import_faiss, save_faiss
+from fusili_mir.collection.workers import run_everywhere
+from fusili_mir.errors import FusiliError, InputError, OutputError
+from fusili_mir.folder_lock import LOCK_FILE, locked_folder
+from fusili_mir.model.bundle import Bundle, default_bundle, load_bundle
+from fusili_mir.model.encoder import Encoder
+from fusili_mir.progress import progress_bar
+
+__all__ = ["IndexReport", "IndexedFile", "build_index"]
+
+Status: TypeAlias = Literal["added", "changed", "unchanged", "removed", "failed"]
+
+
+@dataclass(frozen=True)
+class IndexedFile:
+    """What a run did with a file.
+
+    Attributes
+    ----------
+    path : str
+    status : "added", "changed", "unchanged", "removed" or "failed"
+    kind : str
+        "score" or "recording"; empty if that is not known.
+    windows : int
+        Number of vectors.
+    seconds : float
+        Time that encoding took.
+    message : str
+        Why it failed.
+    """
+
+    path: str
+    status: Status
+    kind: str = ""
+    windows: int = 0
+    seconds: float = 0.0
+    message: str = ""
+
+
+@dataclass(frozen=True)
+class IndexReport:
+    """What a run did; ``report.csv`` in the folder of the index says the same.
+
+    Attributes
+    ----------
+    index : Index
+    files : list of IndexedFile
+    """
+
+    index: Index
+    files: list[IndexedFile]
+
+    def count(self, status: Status) -> int:
+        """Return the number of files with a status."""
+        return sum(file.status == status for file in self.files)
+
+
+@dataclass(frozen=True)
+class _Task:
+    """A file to be encoded, for a process that knows nothing else."""
+
+    path: Path
+    bundle: Path
+    device: str
+    n_threads: int
+
+
+@dataclass(frozen=True)
+class _Encoded:
+    """A file that was encoded, as bytes; or why not."""
+
+    piece: IndexedPiece | None
+    content: bytes
+    seconds: float
+    message: str = ""
+
+
+def build_index(
+    paths: Iterable[str | os.PathLike[str]] | str | os.PathLike[str],
+    out: str | Path,
+    *,
+    jobs: int = 1,
+    dask: str | None = None,
+    model: str | Path | Bundle | None = None,
+    device: str = "auto",
+    remove_missing: bool = False,
+    repair: bool = False,
+    server: str | None = None,
+    progress: bool = False,
+) -> IndexReport:
+    """Index scores and recordings, or add them to an index.
+
+    Parameters
+    ----------
+    paths : path or iterable of paths
+        Scores, PDFs, images, recordings, and folders of them. Files that are in the index and have not changed
+        since are left as they are.
+    out : str or Path
+        Folder of the index, new or old.
+    jobs : int
+        Number of processes that encode files.
+    dask : str, optional
+        Address of a Dask scheduler whose workers encode files instead; they must see the same files.
+    model : str, Path or Bundle, optional
+        Model to encode with; by default the bundle that is installed with the package.
+    device : str
+        See `fusili_mir.model.sessions.open_session`.
+    remove_missing : bool
+        Whether to remove from the index what is no longer on the disk.
+    repair : bool
+        Whether to check the file of every piece, and to encode those again that are damaged.
+    server : str, optional
+        Address of a Milvus server that shall hold the vectors; by default they are in the folder. The token is
+        read from the environment variable MILVUS_TOKEN.
+    progress : bool
+        Whether to show a progress bar on a terminal.
+
+    Returns
+    -------
+    IndexReport
+        The index, and what was done with each file. A file that cannot be used is a line in it.
+    """
+    folder = Path(out)
+    bundle = load_bundle(model) if isinstance(model, str | Path) else model or default_bundle()
+    import_faiss()
+    files = list_files([paths] if isinstance(paths, str | os.PathLike) else paths)
+    is_index = (folder / MANIFEST).exists()
+    if folder.is_dir() and not is_index and any(file.name != LOCK_FILE for file in folder.iterdir()):
+        raise OutputError(f"{folder}: a folder that is not an index; choose a new name")
+    with locked_folder(folder):
+        manifest = _manifest_of(folder, bundle, server)
+        return _Building(folder, manifest, bundle, device).run(
+            files, jobs, dask, remove_missing, repair, progress
+        )
+
+
+def _manifest_of(folder: Path, bundle: Bundle, server: str | None) -> IndexManifest:
+    """Read the manifest of an index, or write that of a new one."""
+    if not (folder / MANIFEST).exists():
+        manifest = IndexManifest(
+            INDEX_FORMAT,
+            secrets.token_hex(8),
+            f"fusili-mir {__version__}",
+            bundle_fingerprint(bundle),
+            bundle.manifest.name,
+            bundle.manifest.embedding_dim,
+            server=server,
+        )
+        write_manifest(folder, manifest)
+        return manifest
+    manifest = read_index_manifest(folder)
+    if server is not None and server != manifest.server:
+        manifest = replace(manifest, server=server)
+    return manifest
+
+
+@dataclass(frozen=True)
+class _Building:
+    """One run."""
+
+    folder: Path
+    manifest: IndexManifest
+    bundle: Bundle
+    device: str
+
+    def run(
+        self,
+        files: Sequence[Path],
+        jobs: int,
+        dask: str | None,
+        remove_missing: bool,
+        repair: bool,
+        progress: bool,
+    ) -> IndexReport:
+        known = {piece.id: piece for piece in read_pieces(self.folder, self.manifest.generation)}
+        Index(self.folder, self.manifest).check_bundle(self.bundle)
+        report: list[IndexedFile] = []
+        if repair:
+            for each in [each for each in known.values() if not self._is_whole(each)]:
+                del known[each.id]
+                files = [*files, Path(each.path)] if Path(each.path) not in files else files
+        if remove_missing:
+            for each in [each for each in known.values() if not Path(each.path).exists()]:
+                del known[each.id]
+                report.append(IndexedFile(each.path, "removed", each.kind))
+        fresh: dict[str, IndexedPiece] = {}
+        todo: list[_Task] = []
+        n_threads = 1 if jobs > 1 or dask else 0
+        for path in files:
+            piece = self._kept(path, known)
+            if piece is None:
+                todo.append(_Task(path, self.bundle.folder, self.device, n_threads))
+                continue
+            is_old = known.get(piece.id) == piece
+            fresh[piece.id] = piece
+            status: Status = "unchanged" if piece.id in known and is_old else "added"
+            report.append(IndexedFile(str(path), status, piece.kind, piece.n_windows))
+        for task, done in self._encode(todo, jobs, dask, progress):
+            if done.piece is None:
+                kind = kind_of(task.path)
+                report.append(IndexedFile(str(task.path), "failed", kind, 0, done.seconds, done.message))
+                continue
+            status = "changed" if done.piece.id in known else "added"
+            fresh[done.piece.id] = done.piece
+            report.append(
+                IndexedFile(str(task.path), status, done.piece.kind, done.piece.n_windows, done.seconds)
+            )
+        changed = repair or any(file.status in ("added", "changed", "removed") for file in report)
+        manifest = self.manifest
+        if changed or manifest.generation == 0 or manifest != read_index_manifest(self.folder):
+            manifest = self._write_generation({**known, **fresh})
+        _write_report(self.folder / "report.csv", report)
+        return IndexReport(open_index(self.folder), report)
+
+    def _is_whole(self, piece: IndexedPiece) -> bool:
+        try:
+            load_piece(piece_file(self.folder, piece.id))
+        except InputError:
+            return False
+        return True
+
+    def _kept(self, path: Path, known: dict[str, IndexedPiece]) -> IndexedPiece | None:
+        """Return the piece of a file that need not be encoded: indexed, or encoded by a run that was killed."""
+        name = piece_id(path)
+        piece = known.get(name)
+        file = piece_file(self.folder, name)
+        if not file.exists():
+            return None
+        try:
+            state = file_state(path)
+            if piece is None:
+                piece = IndexedPiece(**load_piece(file)[1]["piece"])
+            if not state.is_as_indexed(piece):
+                return None
+        except (InputError, KeyError, TypeError):
+            return None
+        return piece
+
+    def _encode(
+        self, todo: list[_Task], jobs: int, dask: str | None, progress: bool
+    ) -> Iterator[tuple[_Task, _Encoded]]:
+        """Encode files, and write each as it comes."""
+        results = run_everywhere(_encode_task, todo, jobs, dask)
+        for _ in progress_bar(todo, "indexing", shown=progress):
+            task, result = next(results)
+            if isinstance(result, BaseException):
+                reason = f"{task.path}: the process that encoded it died ({type(result).__name__})"
+                result = _Encoded(None, b"", 0.0, reason)
+            if result.piece is not None:
+                write_bytes(piece_file(self.folder, result.piece.id), result.content)
+            yield task, result
+
+    def _write_generation(self, pieces: dict[str, IndexedPiece]) -> IndexManifest:
+        """Write the tables of all pieces, and remove those of the generation before."""
+        before, number = self.manifest, self.manifest.generation + 1
+        old = self._old_rows()
+        listed = sorted(pieces.values(), key=lambda piece: (KINDS.index(piece.kind), piece.path))
+        windows, vectors = [np.empty(0, WINDOW_DTYPE)], [np.empty((0, before.embedding_dim), np.float16)]
+        for place, piece in enumerate(listed):
+            rows, spans = old.get(piece) or self._rows_of(piece)
+            table = np.empty(len(rows), WINDOW_DTYPE)
+            table["piece"], table["first"], table["stop"] = place, spans[:, 0], spans[:, 1]
+            windows.append(table)
+            vectors.append(rows)
+        every, where = np.concatenate(vectors), np.concatenate(windows)
+        manifest = replace(
+            before,
+            made_by=f"fusili-mir {__version__}",
+            generation=number,
+            n_pieces=len(listed),
+            n_windows=len(where),
+        )
+        write_json(self.folder / f"pieces-{number}.json", [asdict(piece) for piece in listed])
+        write_whole(self.folder / f"windows-{number}.npy", lambda file: np.save(file, where))
+        write_whole(self.folder / f"vectors-{number}.npy", lambda file: np.save(file, every))
+        kinds = np.array([KINDS.index(piece.kind) for piece in listed], np.int64)[where["piece"]]
+        for code, kind in enumerate(KINDS):
+            chosen = every[kinds == code].astype(np.float32)
+            if manifest.server is None:
+                save_faiss(self.folder / f"{kind}-{number}.faiss", chosen)
+            elif len(chosen):
+                from fusili_mir.collection.milvus_vectors import save_to_milvus
+
+                save_to_milvus(manifest.server, manifest.id, kind, number, chosen)
+        write_manifest(self.folder, manifest)
+        self._remove_before(manifest, {piece.id for piece in listed})
+        return manifest
+
+    def _old_rows(self) -> dict[IndexedPiece, tuple[np.ndarray, np.ndarray]]:  # type: ignore[type-arg]
+        """Return vectors and spans of the pieces of the last generation, as far as they can be read."""
+        try:
+            index = Index(self.folder, self.manifest)
+            vectors, windows = index.vectors, index.windows
+        except InputError:
+            return {}
+        last = np.cumsum([piece.n_windows for piece in index.pieces])
+        found = {}
+        for piece, stop in zip(index.pieces, last.tolist(), strict=True):
+            rows = slice(stop - piece.n_windows, stop)
+            spans = np.stack([windows["first"][rows], windows["stop"][rows]], axis=1)
+            found[piece] = (np.asarray(vectors[rows]), spans)
+        return found
+
+    def _rows_of(self, piece: IndexedPiece) -> tuple[np.ndarray, np.ndarray]:  # type: ignore[type-arg]
+        encoded, _ = load_piece(piece_file(self.folder, piece.id))
+        return encoded.windows, encoded.spans
+
+    def _remove_before(self, manifest: IndexManifest, kept: set[str]) -> None:
+        """Remove what nothing names any more."""
+        tables = {f"{name}-{manifest.generation}" for name in ("pieces", "windows", "vectors", *KINDS)}
+        for path in self.folder.iterdir():
+            if (
+                path.suffix in (".npy", ".json", ".faiss")
+                and path.name != MANIFEST
+                and path.stem not in tables
+            ):
+                path.unlink(missing_ok=True)
+        for path in (self.folder / "pieces").rglob("*"):
+            if path.is_file() and path.stem not in kept:
+                path.unlink(missing_ok=True)
+        before = self.manifest
+        if before.server is not None and before.generation:
+            from fusili_mir.collection.milvus_vectors import drop_from_milvus
+
+            drop_from_milvus(before.server, before.id, before.generation)
+
+
+@lru_cache(maxsize=1)
+def _encoder(bundle: Path, device: str, n_threads: int) -> Encoder:
+    return Encoder(load_bundle(bundle), device, n_threads or None)
+
+
+def _encode_task(task: _Task) -> _Encoded:
+    """Encode a file; what is wrong with it is part of the result."""
+    begin_sec = time.perf_counter()
+    try:
+        state = file_state(task.path)
+        sha256 = sha256_of(task.path)
+        encoder = _encoder(task.bundle, task.device, task.n_threads)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            encoded = encode_file(task.path, encoder)
+    except FusiliError as error:
+        message = " ".join(str(error).split())
+        return _Encoded(None, b"", time.perf_counter() - begin_sec, message)
+    except Exception as error:  # noqa: BLE001 - one bad file among thousands must not end the run
+        message = f"{task.path}: {type(error).__name__}: {' '.join(str(error).split())}"
+        return _Encoded(None, b"", time.perf_counter() - begin_sec, message)
+    piece = IndexedPiece(
+        piece_id(task.path),
+        str(task.path),
+        encoded.kind,
+        state.size,
+        state.mtime_ns,
+        sha256,
+        len(encoded.windows),
+    )
+    content = encoded.to_bytes({"piece": asdict(piece)})
+    return _Encoded(piece, content, time.perf_counter() - begin_sec)
+
+
+def _write_report(path: Path, report: list[IndexedFile]) -> None:
+    text = io.StringIO()
+    table = csv.DictWriter(text, list(IndexedFile.__dataclass_fields__))
+    table.writeheader()
+    table.writerows({**asdict(file), "seconds": f"{file.seconds:.2f}"} for file in report)
+    write_bytes(path, text.getvalue().encode())

@@ -1,0 +1,145 @@
+"""An index, opened for reading: its pieces, their vectors, and their embeddings."""
+
+from __future__ import annotations
+
+from functools import cached_property, lru_cache
+from pathlib import Path
+
+import numpy as np
+
+from fusili_mir.arrays import Float32, Int64, Table
+from fusili_mir.collection.encoded_piece import EncodedPiece, load_piece
+from fusili_mir.collection.index_files import (
+    WINDOW_DTYPE,
+    IndexManifest,
+    bundle_fingerprint,
+    piece_file,
+    read_index_manifest,
+    read_pieces,
+)
+from fusili_mir.collection.kinds import KINDS, Kind
+from fusili_mir.collection.vectors import REPAIR, FaissVectors, Vectors
+from fusili_mir.errors import InputError
+from fusili_mir.model.bundle import Bundle
+
+__all__ = ["Index", "open_index"]
+
+_CACHED_PIECES = 64
+
+
+class Index:
+    """An index on disk; see `open_index`.
+
+    Attributes
+    ----------
+    folder : Path
+    manifest : IndexManifest
+    pieces : list of IndexedPiece
+        Scores first, then recordings, each with its `path` and `kind`.
+    """
+
+    def __init__(self, folder: Path, manifest: IndexManifest, server: str | None = None) -> None:
+        self.folder, self.manifest = folder, manifest
+        self.pieces = read_pieces(folder, manifest.generation)
+        self._server = server or manifest.server
+        self.load_piece = lru_cache(_CACHED_PIECES)(self._load_piece)
+
+    def __len__(self) -> int:
+        return len(self.pieces)
+
+    def __repr__(self) -> str:
+        counts = ", ".join(f"{sum(piece.kind == kind for piece in self.pieces)} {kind}s" for kind in KINDS)
+        return f"Index({str(self.folder)!r}: {counts}, {self.manifest.n_windows} windows)"
+
+    def check_bundle(self, bundle: Bundle) -> None:
+        """Raise an error unless a model is the one that encoded the index."""
+        if bundle_fingerprint(bundle) != self.manifest.bundle:
+            raise InputError(
+                f"{self.folder}: encoded by another model ({self.manifest.bundle_name}, "
+                f"{self.manifest.bundle[:12]}...) than {bundle.folder}; give that one with --model, or index "
+                "the files again"
+            )
+
+    @cached_property
+    def windows(self) -> Table:
+        """The windows of all pieces, of `WINDOW_DTYPE`; those of one kind follow each other."""
+        return self._map(f"windows-{self.manifest.generation}.npy", WINDOW_DTYPE)
+
+    @cached_property
+    def vectors(self) -> Float32:
+        """The pooled embeddings of all windows, float16 [shape=(n, d)]."""
+        return self._map(f"vectors-{self.manifest.generation}.npy", np.dtype(np.float16))
+
+    def kind_rows(self, kind: Kind) -> slice:
+        """Return which rows of `windows` are of one kind."""
+        counts = {each: sum(piece.n_windows for piece in self.pieces if piece.kind == each) for each in KINDS}
+        first = 0 if kind == KINDS[0] else counts[KINDS[0]]
+        return slice(first, first + counts[kind])
+
+    def search_vectors(self, queries: Float32, kind: Kind, k: int) -> tuple[Float32, Int64]:
+        """Return the largest inner products with vectors of one kind, and the rows of these in `windows`."""
+        rows = self.kind_rows(kind)
+        if rows.start == rows.stop:
+            return np.zeros((len(queries), 0), np.float32), np.zeros((len(queries), 0), np.int64)
+        return self._vectors_of(kind).search(queries, min(k, rows.stop - rows.start))
+
+    def _load_piece(self, number: int) -> EncodedPiece:
+        piece, _ = load_piece(piece_file(self.folder, self.pieces[number].id))
+        return piece
+
+    def _vectors_of(self, kind: Kind) -> Vectors:
+        if kind not in self._opened:
+            self._opened[kind] = self._open_vectors(kind)
+        return self._opened[kind]
+
+    @cached_property
+    def _opened(self) -> dict[Kind, Vectors]:
+        return {}
+
+    def _open_vectors(self, kind: Kind) -> Vectors:
+        rows, manifest = self.kind_rows(kind), self.manifest
+        if self._server is not None:
+            from fusili_mir.collection.milvus_vectors import MilvusVectors
+
+            return MilvusVectors(self._server, manifest.id, kind, manifest.generation, rows.start)
+        path = self.folder / f"{kind}-{manifest.generation}.faiss"
+        found = FaissVectors(path, manifest.embedding_dim, rows.start)
+        if len(found) != rows.stop - rows.start:
+            raise InputError(f"{path}: {len(found)} vectors, expected {rows.stop - rows.start}; {REPAIR}")
+        return found
+
+    def _map(self, name: str, dtype: np.dtype[np.generic]) -> np.ndarray:  # type: ignore[type-arg]
+        path = self.folder / name
+        try:
+            table: np.ndarray = np.load(path, mmap_mode="r", allow_pickle=False)  # type: ignore[type-arg]
+        except (OSError, ValueError, EOFError) as error:
+            raise InputError(f"{path}: missing or damaged; {REPAIR}") from error
+        if table.dtype != dtype or len(table) != self.manifest.n_windows:
+            raise InputError(f"{path}: damaged, {len(table)} rows; {REPAIR}")
+        return table
+
+
+def open_index(path: str | Path, server: str | None = None) -> Index:
+    """Open an index.
+
+    Parameters
+    ----------
+    path : str or Path
+        Folder that `build_index` or `fusili-mir index` has written.
+    server : str, optional
+        Address of the Milvus server that holds its vectors, if it has moved.
+
+    Returns
+    -------
+    Index
+        ``index.pieces`` lists what is in it.
+    """
+    folder = Path(path)
+    manifest = read_index_manifest(folder)
+    try:
+        return Index(folder, manifest, server)
+    except InputError:
+        latest = read_index_manifest(folder)
+        if latest.generation == manifest.generation:
+            raise
+        return Index(folder, latest, server)  # a writer has just replaced the tables

@@ -1,0 +1,195 @@
+from __future__ import annotations
+
+import csv
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from distributed import LocalCluster
+from example_collections import NAMES, write_collection
+
+import fusili_mir as fm
+from fusili_mir.folder_lock import locked_folder
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("collection")
+    write_collection(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def built(files: Path) -> Path:
+    """An index that nobody disturbed."""
+    build(files, files / "built", files / "scores", files / "recordings")
+    return files / "built"
+
+
+def build(files: Path, out: Path, *paths: Path, **options: object) -> fm.IndexReport:
+    return fm.build_index(paths, out, model=files / "bundle", **options)  # type: ignore[arg-type]
+
+
+def copied(built: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(built, tmp_path / "index"))
+
+
+def content(index: fm.Index) -> tuple[object, ...]:
+    return index.pieces, index.windows.tobytes(), index.vectors.tobytes()
+
+
+def statuses(report: fm.IndexReport) -> dict[str, str]:
+    return {Path(file.path).name: file.status for file in report.files}
+
+
+def test_one_bad_file_is_a_line_of_the_report(built: Path) -> None:
+    index = fm.open_index(built)
+    assert [Path(piece.path).name for piece in index.pieces] == [
+        *(f"{name}.musicxml" for name in NAMES),
+        "ash.flac",
+        "beech.flac",
+    ]
+    assert [piece.kind for piece in index.pieces] == ["score"] * 4 + ["recording"] * 2
+    with (built / "report.csv").open() as table:
+        rows = {Path(row["path"]).name: row for row in csv.DictReader(table)}
+    assert rows["bad.mxl"]["status"] == "failed"
+    assert "not a score that can be read" in rows["bad.mxl"]["message"]
+    assert rows["ash.flac"]["status"] == "added"
+
+
+def test_only_what_is_new_or_changed_is_encoded(files: Path, built: Path, tmp_path: Path) -> None:
+    index = copied(built, tmp_path)
+    scores = tmp_path / "scores"
+    shutil.copytree(files / "scores", scores)
+    (scores / "bad.mxl").unlink()
+    build(files, index, scores)
+    stamps = {file: file.stat().st_mtime_ns for file in index.rglob("*.npz")}
+    os.utime(scores / "ash.musicxml")  # the same content at another time
+    shutil.copy(scores / "elm.musicxml", scores / "beech.musicxml")
+    (scores / "cedar.musicxml").unlink()
+    report = build(files, index, scores, remove_missing=True)
+    assert statuses(report) == {
+        "ash.musicxml": "unchanged",
+        "beech.musicxml": "changed",
+        "elm.musicxml": "unchanged",
+        "cedar.musicxml": "removed",
+    }
+    written = {file for file in index.rglob("*.npz") if stamps.get(file) != file.stat().st_mtime_ns}
+    assert len(written) == 1
+    assert len(stamps) - len(list(index.rglob("*.npz"))) == 1
+    assert len(report.index) == 6 + 3
+
+
+def test_processes_and_a_cluster_build_the_same_index(files: Path, built: Path, tmp_path: Path) -> None:
+    expected = content(fm.open_index(built))
+    two = build(files, tmp_path / "two", files / "scores", files / "recordings", jobs=2)
+    assert content(two.index) == expected
+    with LocalCluster(  # type: ignore[no-untyped-call]
+        n_workers=1, threads_per_worker=1, processes=False, dashboard_address=None
+    ) as cluster:
+        paths = (files / "scores", files / "recordings")
+        far = build(files, tmp_path / "far", *paths, dask=cluster.scheduler_address)
+    assert content(far.index) == expected
+
+
+def test_a_cluster_that_does_not_answer_is_one_line(files: Path, tmp_path: Path) -> None:
+    with pytest.raises(fm.InputError, match="no Dask scheduler answers"):
+        build(files, tmp_path / "index", files / "scores", dask="nonsense://nowhere:1")
+
+
+def command(files: Path, out: Path, *paths: Path, jobs: int = 1) -> subprocess.Popen[str]:
+    arguments = ["index", *paths, "-o", out, "--model", files / "bundle", "--jobs", jobs]
+    program = [sys.executable, "-c", "from fusili_mir.cli.main import main; main()", *map(str, arguments)]
+    return subprocess.Popen(program, stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8")
+
+
+def wait_for_pieces(out: Path, number: int, process: subprocess.Popen[str]) -> None:
+    while process.poll() is None and len(list(out.glob("pieces/*/*.npz"))) < number:
+        time.sleep(0.005)
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_a_run_that_is_killed_goes_on_where_it_was(
+    files: Path, built: Path, tmp_path: Path, jobs: int
+) -> None:
+    paths, out = (files / "scores", files / "recordings"), tmp_path / "index"
+    killed = command(files, out, *paths, jobs=jobs)
+    wait_for_pieces(out, 2, killed)
+    killed.send_signal(signal.SIGKILL)
+    killed.communicate()
+    assert fm.open_index(out).pieces == []
+    stamps = {file: file.stat().st_mtime_ns for file in out.glob("pieces/*/*.npz")}
+    assert 2 <= len(stamps) < 6
+    report = build(files, out, *paths)
+    assert content(report.index) == content(fm.open_index(built))
+    assert {file: file.stat().st_mtime_ns for file in stamps} == stamps
+
+
+def test_a_kill_while_adding_leaves_the_old_index_whole(files: Path, built: Path, tmp_path: Path) -> None:
+    out = tmp_path / "index"
+    build(files, out, files / "recordings")
+    before = content(fm.open_index(out))
+    killed = command(files, out, files / "scores")
+    wait_for_pieces(out, 4, killed)
+    killed.send_signal(signal.SIGKILL)
+    killed.communicate()
+    assert content(fm.open_index(out)) == before
+    assert content(build(files, out, files / "scores").index) == content(fm.open_index(built))
+
+
+def test_of_two_writers_one_says_so_in_a_line(files: Path, built: Path, tmp_path: Path) -> None:
+    out = copied(built, tmp_path)
+    with locked_folder(out):
+        late = command(files, out, files / "cedar.flac")
+        said, warned = late.communicate()
+    assert (late.returncode, said) == (1, "")
+    assert warned.startswith(f"fusili-mir: {out}: another process is writing into it")
+    assert len(warned.splitlines()) == 1
+
+
+@pytest.mark.parametrize("name", ["score-1.faiss", "windows-1.npy", "vectors-1.npy", "pieces"])
+def test_damaged_files_are_one_line_and_can_be_repaired(
+    files: Path, built: Path, tmp_path: Path, name: str
+) -> None:
+    out = copied(built, tmp_path)
+    broken = next((out / name).rglob("*.npz")) if name == "pieces" else out / name
+    broken.write_bytes(broken.read_bytes()[: broken.stat().st_size // 2])
+    if name != "vectors-1.npy":  # which only a run that adds something reads
+        with pytest.raises(fm.InputError, match=rf"{broken.name}: .*--repair"):
+            fm.search(out, files / "cedar.flac", model=files / "bundle")
+    report = build(files, out, files / "scores", files / "recordings", repair=True)
+    assert content(report.index) == content(fm.open_index(built))
+    assert fm.search(out, files / "elm.flac", model=files / "bundle", top=1)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("{", "damaged, not a table"),
+        ('{"format": 99}', "an index of format 99, expected 1"),
+        ('{"format": 1}', "manifest.json"),
+    ],
+)
+def test_a_manifest_that_cannot_be_used_is_one_line(
+    built: Path, tmp_path: Path, text: str, said: str
+) -> None:
+    out = copied(built, tmp_path)
+    (out / "manifest.json").write_text(text)
+    with pytest.raises(fm.InputError, match=said):
+        fm.open_index(out)
+
+
+def test_a_folder_that_is_no_index_is_left_alone(files: Path, tmp_path: Path) -> None:
+    (tmp_path / "thesis.tex").write_text("years of work")
+    with pytest.raises(fm.OutputError, match="a folder that is not an index"):
+        build(files, tmp_path, files / "scores")
+    with pytest.raises(fm.InputError, match="not an index"):
+        fm.open_index(tmp_path)
+    with pytest.raises(fm.InputError, match="not found"):
+        build(files, tmp_path / "index", files / "nothing")
+    assert [file.name for file in tmp_path.iterdir()] == ["thesis.tex"]
