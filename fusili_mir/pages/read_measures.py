@@ -1,6 +1,7 @@
 """The measures of page images and their repeat structure, from bar lines and the brackets of endings.
 
-Measures are counted from 1, or from 0 if the first one is an upbeat. What is not read: time signatures, segno and
+Measures are counted from 1, or from 0 if the first one is an upbeat; then the two parts of a measure that a repeat
+sign divides share a number. What is not read: time signatures, segno and
 coda signs, and words such as *da capo*.
 """
 
@@ -11,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from fusili_mir.arrays import Table
+from fusili_mir.arrays import Bool, Table
 from fusili_mir.boxes import MEASURE_DTYPE
 from fusili_mir.scores.repeat_structure import Ending, RepeatStructure
 from fusili_mir.short_repr import short_repr
@@ -25,6 +26,8 @@ _CHANGE_SPACES = 6.0  # from a bar line to a repeat sign, with a new signature b
 _TAIL_SPACES = 6.0  # a clef or signature after the last bar line of a system
 _LEAST_SPACES = 2.5  # width of a measure
 _UPBEAT = 0.38  # width of an upbeat without its clef, as a share of other measures
+_REST, _UPBEAT_AGAIN = 0.95, 0.6  # widths of the parts of a measure that a repeat sign divides
+_WHOLE = 1.35  # and of both
 _ENDS = ("repeat-end", "repeat-both")
 _BEGINS = ("repeat-begin", "repeat-both", "final")
 
@@ -77,8 +80,10 @@ def read_measures(systems: Table, bar_lines: Table, endings: Table, n_accidental
         _add_system(signs, system, lines, own_spaces + _SIGN_SPACES)
     measures = np.array(signs.boxes, dtype=MEASURE_DTYPE)
     n_measures = len(measures)
-    first_number = 0 if _begins_with_upbeat(measures, systems, head_spaces) else 1
-    measures["number"] = [str(first_number + index) for index in range(n_measures)]
+    begins_with_upbeat = _begins_with_upbeat(measures, systems, head_spaces)
+    is_rest = _divided(measures, signs, systems) if begins_with_upbeat else np.zeros(n_measures, dtype=bool)
+    number = np.arange(n_measures) - np.cumsum(is_rest) + (0 if begins_with_upbeat else 1)
+    measures["number"] = number.astype(str)
     ends = sorted(signs.ends)
     chains = _chains(_spans(measures, endings, systems), signs.ends)
     repeats = RepeatStructure(
@@ -121,6 +126,31 @@ def _begins_with_upbeat(measures: Table, systems: Table, head_spaces: float) -> 
         return False
     widths = (first["x1"] - first["x0"]) / float(systems["space_px"][0])
     return bool(widths[0] - head_spaces < _UPBEAT * np.median(widths[1:]))
+
+
+def _divided(measures: Table, signs: _Signs, systems: Table) -> Bool:
+    """Mark the second parts of measures that a repeat sign divides, where an upbeat comes again.
+
+    Both parts lie in one system, and are together about as wide as another measure of it.
+    """
+    marked = np.zeros(len(measures), dtype=bool)
+    width = measures["x1"] - measures["x0"]
+    for system in systems["system"]:
+        own = np.flatnonzero(measures["system"] == system)
+        inner = own[1:]  # the first one has a clef
+        if len(inner) < 3:
+            continue
+        for second in inner[1:]:
+            is_sign = int(second) - 1 in signs.ends or int(second) in signs.begins
+            others = width[[n for n in inner if n not in (second - 1, second)]]
+            if not is_sign or not len(others):
+                continue
+            whole = float(np.median(others))
+            parts = float(width[second - 1]), float(width[second])
+            marked[second] = (
+                parts[0] < _REST * whole and parts[1] < _UPBEAT_AGAIN * whole and sum(parts) < _WHOLE * whole
+            )
+    return marked
 
 
 def _spans(measures: Table, endings: Table, systems: Table) -> list[Ending]:

@@ -1,7 +1,8 @@
 """The order in which measures are played, as people write it: ``1-8 1-8 9-16``.
 
 Spans of printed measure numbers follow each other as they are played, separated by spaces, commas or lines; in a
-file, the rest of a line after ``#`` is a comment. ``9-`` goes on to the last measure.
+file, the rest of a line after ``#`` is a comment. ``9-`` goes on to the last measure. If a repeat sign divides
+measure 8, ``8a`` and ``8b`` are its parts: ``1-8a 1-8a 8b-16``.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ PlayingOrder: TypeAlias = str | os.PathLike[str] | Sequence[str | int]
 _SPAN = re.compile(r"(?P<first>[^\s,;-]+)(?P<dash>-)?(?P<last>[^\s,;-]+)?")
 _EXPECTED = "expected measures as played, such as '1-8 1-8 9-16'"
 _LONGEST = 100_000  # measures
+_LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 
 def read_playing_order(order: PlayingOrder) -> str:
@@ -94,14 +96,37 @@ def write_playing_order(stretches: Sequence[tuple[int, int]], numbers: Sequence[
 
     >>> write_playing_order([(0, 2), (0, 1), (2, 4)], ["1", "2", "3", "4"])
     '1-2 1 3-4'
+    >>> write_playing_order([(0, 2), (0, 2), (2, 4)], ["1", "2", "2", "3"])
+    '1-2a 1-2a 2b-3'
     """
-    ends = ((numbers[first], numbers[end - 1]) for first, end in stretches)
-    return " ".join(first if first == last else f"{first}-{last}" for first, last in ends)
+    names = [_named_part(place, numbers) for place in range(len(numbers))]
+    spans = []
+    for first, end in stretches:
+        begins_whole = first == 0 or numbers[first - 1] != numbers[first]
+        ends_whole = end == len(numbers) or numbers[end] != numbers[end - 1]
+        begin = numbers[first] if begins_whole else names[first]
+        last = numbers[end - 1] if ends_whole else names[end - 1]
+        if numbers[first] == numbers[end - 1]:
+            spans.append(numbers[first] if begins_whole and ends_whole else "-".join(names[first:end]))
+        else:
+            spans.append(f"{begin}-{last}")
+    return " ".join(spans)
+
+
+def _named_part(place: int, numbers: Sequence[str]) -> str:
+    """Return the name of a part of a measure, such as ``8b``, or the number of a whole one."""
+    first = place
+    while first > 0 and numbers[first - 1] == numbers[place]:
+        first -= 1
+    is_whole = first == place and (place + 1 == len(numbers) or numbers[place + 1] != numbers[place])
+    return numbers[place] if is_whole else numbers[place] + _LETTERS[(place - first) % len(_LETTERS)]
 
 
 def _place(number: str, numbers: Sequence[str]) -> tuple[int, int]:
     """Return the first measure with a number, and the one after the last."""
     found = [place for place, other in enumerate(numbers) if other == number]
+    if not found and number[-1] in _LETTERS:
+        found = [place for place, _ in enumerate(numbers) if _named_part(place, numbers) == number]
     if not found:
         span = f"{numbers[0]} to {numbers[-1]}" if numbers else "none"
         raise InputError(f"repeats name measure {number}; the measures of the score are {span}")

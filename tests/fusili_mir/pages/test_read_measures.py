@@ -103,3 +103,21 @@ def test_a_bracket_goes_on_in_the_next_system() -> None:
 
 def test_a_bracket_without_any_repeat_is_something_else() -> None:
     assert read_measures(systems(), bar_lines(*FOUR), endings((0, 402, 596, "1", True))).repeats.endings == ()
+
+
+def test_the_parts_of_a_measure_that_a_repeat_sign_divides_share_a_number_where_an_upbeat_comes_again() -> (
+    None
+):
+    upbeat = ((0, 230, "single"), (0, 500, "single"), (0, 800, "single"), (0, 1100, "single"))
+    divided = ((1, 350, "single"), (1, 600, "single"), (1, 780, "repeat-end"), (1, 870, "single"))
+    lines = bar_lines(*upbeat, *divided, (1, 1100, "final"))
+    numbers = read_measures(systems(2), lines, endings()).measures["number"].tolist()
+    assert numbers == ["0", "1", "2", "3", "4", "5", "6", "6", "7"]
+
+
+def test_a_repeat_sign_between_whole_measures_divides_none() -> None:
+    upbeat = ((0, 230, "single"), (0, 500, "single"), (0, 800, "single"), (0, 1100, "single"))
+    whole = ((1, 300, "single"), (1, 500, "repeat-end"), (1, 700, "single"), (1, 900, "single"))
+    lines = bar_lines(*upbeat, *whole, (1, 1100, "final"))
+    numbers = read_measures(systems(2), lines, endings()).measures["number"].tolist()
+    assert numbers == [str(number) for number in range(9)]

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from fusili_mir.errors import InputError
-from fusili_mir.scores.playing_order import parse_playing_order
+from fusili_mir.scores.playing_order import parse_playing_order, write_playing_order
 
 SIX = ["1", "2", "3", "4", "5", "6"]
 
@@ -65,3 +65,12 @@ def test_a_file_that_is_no_text_is_refused(tmp_path) -> None:
         parse_playing_order(file, SIX)
     with pytest.raises(InputError, match="cannot be read"):
         parse_playing_order(tmp_path, SIX)
+
+
+def test_parts_of_a_divided_measure_have_letters_that_are_read_and_written() -> None:
+    numbers = ["0", "1", "2", "2", "3"]
+    played = [(0, 3), (1, 3), (3, 5)]
+    assert write_playing_order(played, numbers) == "0-2a 1-2a 2b-3"
+    assert parse_playing_order("0-2a 1-2a 2b-3", numbers) == (0, 1, 2, 1, 2, 3, 4)
+    assert parse_playing_order("2", numbers) == (2, 3)
+    assert write_playing_order([(2, 3), (3, 4), (2, 4)], numbers) == "2a 2b 2"
