@@ -1,8 +1,8 @@
 """The measures of page images and their repeat structure, from bar lines and the brackets of endings.
 
-Measures are counted from 1, or from 0 if the first one is an upbeat; then the two parts of a measure that a repeat
-sign divides share a number. What is not read: time signatures, segno and
-coda signs, and words such as *da capo*.
+Measures are counted from 1, or from 0 if the first one is an upbeat; then the two parts of a measure that a
+repeat sign divides share a number. What is not read: time signatures, segno and coda signs, and words such as
+*da capo*.
 """
 
 from __future__ import annotations
