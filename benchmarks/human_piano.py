@@ -4,7 +4,7 @@
 
 The folder holds scores (.mxl), performance MIDI and match files of n-ASAP (CC BY-NC-SA: for validation only). The
 MIDI is played by fluidsynth with a soundfont that no model was trained on, pedal included. From images, the first
-playing of each note counts: repeats are not read from images.
+playing of each note counts; `benchmarks/repeats.py` counts all of them, by measures.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import partitura as pt
 from PIL import Image
 
 import fusili_mir as fm
+from fusili_benchmarks.played_measures import true_onsets
 from fusili_mir.alignment.aligning import align_encoded, decoding_options
 from fusili_mir.alignment.results import Alignment
 from fusili_mir.arrays import Bool, Float64
@@ -44,13 +44,6 @@ class Measured:
     def row(self) -> str:
         shares = (f"{100 * np.mean(self.errors_sec <= ms / 1000):.1f}" for ms in TOLERANCES_MS)
         return f"{1000 * np.median(self.errors_sec):.1f} | " + " | ".join(shares)
-
-
-def true_onsets(match: Path) -> dict[str, float]:
-    """Return when each note of the (unfolded) score is struck, by its id."""
-    performance, alignment = pt.load_match(match)[:2]
-    struck = {str(note["id"]): float(note["note_on"]) for part in performance for note in part.notes}
-    return {row["score_id"]: struck[row["performance_id"]] for row in alignment if row["label"] == "match"}
 
 
 def with_score(alignment: Alignment, true: dict[str, float], cpu_sec: float) -> Measured:

@@ -24,7 +24,14 @@ from fusili_mir.scores.playing_graph import PlayingGraph, playing_graph
 from fusili_mir.scores.unfolding import Stretches, stretches_of
 from fusili_mir.short_repr import short_repr
 
-__all__ = ["ColumnOrder", "bar_line_columns", "choose_columns", "columns_of_stretches", "unwritten_steps"]
+__all__ = [
+    "ColumnOrder",
+    "bar_line_columns",
+    "choose_columns",
+    "columns_of_stretches",
+    "measure_columns",
+    "unwritten_steps",
+]
 
 _LINE_SPACES, _SIGN_SPACES = 0.4, 0.9  # half widths of a bar line, and of one with dots or a second line
 
@@ -81,7 +88,7 @@ def choose_columns(
     if pages.repeats is None or not len(pages.measures):
         return ColumnOrder(as_written)
     graph = playing_graph(pages.repeats)
-    starts = _measure_columns(pages, score.axis)
+    starts = measure_columns(pages, score.axis)
     whole: Stretches = ((0, len(pages.measures)),)
     if unfold == "auto":
         heard = audio.frames[audio.sound.sounding]
@@ -107,7 +114,7 @@ def columns_of_stretches(stretches: Stretches, starts: Int64, probability: float
     return ColumnOrder(np.concatenate(columns).astype(np.int64), stretches, probability)
 
 
-def _measure_columns(pages: Pages, axis: ScoreAxis) -> Int64:
+def measure_columns(pages: Pages, axis: ScoreAxis) -> Int64:
     """Return the first column of each measure, and the number of columns [shape=(n_measures + 1,)].
 
     What is left of the first bar line of a system belongs to its first measure.

@@ -24,6 +24,7 @@ from fusili_mir.scores.written_repeats import written_repeats
 from fusili_mir.short_repr import short_repr
 
 __all__ = [
+    "AS_WRITTEN_COST",
     "CUT_COST",
     "JUMP_COST",
     "UnfoldChoice",
@@ -40,9 +41,7 @@ UnfoldChoice: TypeAlias = Literal["auto"] | NamedUnfold
 # unless they are expected.
 CUT_COST = 1000.0
 JUMP_COST = 150.0  # the same where the user expects it
-_AS_WRITTEN_COST = (
-    60.0  # to go on as written where a sign leads elsewhere: more than rushing through it gains
-)
+AS_WRITTEN_COST = 60.0  # to go on as written where a sign leads elsewhere: more than rushing through it gains
 _SAME_BEAT = 1e-6
 
 
@@ -123,7 +122,12 @@ def choose_unfolding(
     return replace(_unfolding(play_pages(pages, chosen), score, audio), probability=found.probability)
 
 
-def section_graph(graph: PlayingGraph, measures: Int64, cut_cost: float | None = None) -> SectionGraph:
+def section_graph(
+    graph: PlayingGraph,
+    measures: Int64,
+    cut_cost: float | None = None,
+    as_written_cost: float = AS_WRITTEN_COST,
+) -> SectionGraph:
     """Lay the ways to play a score over the stops of its course as written.
 
     Parameters
@@ -133,6 +137,8 @@ def section_graph(graph: PlayingGraph, measures: Int64, cut_cost: float | None =
         First stop of each measure, and the number of stops; see `SectionGraph`.
     cut_cost : float, optional
         What it costs to go on at any measure that the signs do not lead to, in nats; None if that is impossible.
+    as_written_cost : float
+        What it costs to go straight on where the signs lead elsewhere.
 
     Returns
     -------
@@ -146,7 +152,7 @@ def section_graph(graph: PlayingGraph, measures: Int64, cut_cost: float | None =
         )
         target = next(following, None)
         if target is not None:
-            cost_of.setdefault((source, target), _AS_WRITTEN_COST)
+            cost_of.setdefault((source, target), as_written_cost)
     return SectionGraph(
         first=np.array([section.first for section in graph.sections]),
         end=np.array([section.stop for section in graph.sections]),
