@@ -36,9 +36,20 @@ def save_notes_csv(alignment: Alignment, filename: str | Path) -> None:
 
 
 def save_measures_csv(alignment: Alignment, filename: str | Path) -> None:
-    """Write one row per measure each time it is played: its times, its box, and its confidence."""
-    header = ("measure", "start_sec", "end_sec", *_BOX, "confidence")
-    rows = ([measure["number"], *(measure[name] for name in header[1:])] for measure in alignment.measures)
+    """Write one row per measure each time it is played: its times, its box, its confidence, and its tempo.
+
+    Beats a minute are left empty where only images are known, measures a minute never.
+    """
+    copied = ("start_sec", "end_sec", *_BOX, "confidence")
+    header = ("measure", *copied, "beats_per_minute", "measures_per_minute")
+    measures = alignment.measures
+    lasting_sec = measures["end_sec"] - measures["start_sec"]
+    a_minute = np.divide(60.0, lasting_sec, where=lasting_sec > 0, out=np.full(len(measures), np.nan))
+    beats = (measures["end_beat"] - measures["start_beat"]) * a_minute
+    rows = (
+        [measure["number"], *(measure[name] for name in copied), *tempo]
+        for measure, *tempo in zip(measures, beats, a_minute, strict=True)
+    )
     _write(filename, header, rows)
 
 

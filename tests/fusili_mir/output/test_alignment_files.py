@@ -83,11 +83,22 @@ def test_notes_that_were_not_heard_have_no_seconds_in_the_table(tmp_path: Path, 
 
 def test_the_table_of_measures_lists_each_time_a_measure_is_played(out: Path) -> None:
     rows = rows_of(out / "measures.csv")
-    assert list(rows[0]) == ["measure", "start_sec", "end_sec", "page", "x0", "y0", "x1", "y1", "confidence"]
+    assert list(rows[0]) == [
+        "measure", "start_sec", "end_sec", "page", "x0", "y0", "x1", "y1", "confidence",
+        "beats_per_minute", "measures_per_minute",
+    ]  # fmt: skip
     assert [row["measure"] for row in rows] == ["0", "1", "2", "1", "3"]
     assert [float(row["start_sec"]) for row in rows] == pytest.approx(
         [0.48, 0.96, 1.92, 2.88, 3.84], abs=0.04
     )
+
+
+def test_the_table_of_measures_gives_their_tempo(out: Path, repeated: Alignment) -> None:
+    beats = (repeated.measures["end_beat"] - repeated.measures["start_beat"]).tolist()
+    for row, n_beats in zip(rows_of(out / "measures.csv"), beats, strict=True):
+        lasting_sec = float(row["end_sec"]) - float(row["start_sec"])
+        assert float(row["measures_per_minute"]) == pytest.approx(60 / lasting_sec, rel=1e-3)
+        assert float(row["beats_per_minute"]) == pytest.approx(60 * n_beats / lasting_sec, rel=1e-3)
 
 
 def test_the_table_of_frames_can_be_read_by_numpy(out: Path, repeated: Alignment) -> None:
@@ -143,6 +154,8 @@ def test_the_measures_of_images_are_written_with_their_seconds(
     assert [row["measure"] for row in rows] == [str(number) for number in range(1, 9)]
     starts = [float(row["start_sec"]) for row in rows]
     assert starts == sorted(starts)
+    assert {row["beats_per_minute"] for row in rows} == {""}
+    assert all(float(row["measures_per_minute"]) > 0 for row in rows)
     assert (tmp_path / "out" / "labels.txt").read_text().split("\t")[2].startswith("measure 1\n")
 
 
