@@ -9,7 +9,7 @@ from pathlib import Path
 
 from fusili_mir.errors import OutputError
 
-__all__ = ["LOCK_FILE", "locked_folder"]
+__all__ = ["LOCK_FILE", "hold_lock", "locked_folder"]
 
 LOCK_FILE = ".lock"
 """Its presence says nothing: the system frees the lock when the process that holds it ends, however it does."""
@@ -35,7 +35,7 @@ def locked_folder(folder: str | Path) -> Iterator[Path]:
     except OSError as error:
         raise OutputError(f"{folder}: cannot be written ({error.strerror})") from error
     try:
-        if not _locks(handle):
+        if _try_lock(handle) is False:
             raise OutputError(
                 f"{folder}: another process is writing into it; wait until it is done, or choose another folder"
             )
@@ -44,10 +44,28 @@ def locked_folder(folder: str | Path) -> Iterator[Path]:
         os.close(handle)
 
 
+def hold_lock(folder: Path) -> int | None:
+    """Lock a folder itself, until the returned descriptor is closed or the process ends.
+
+    Returns
+    -------
+    int or None
+        None if another process holds it, or if the system cannot lock folders.
+    """
+    try:
+        handle = os.open(folder, os.O_RDONLY)
+    except OSError:
+        return None
+    if _try_lock(handle):
+        return handle
+    os.close(handle)
+    return None
+
+
 if os.name == "nt":
     import msvcrt
 
-    def _locks(handle: int) -> bool:
+    def _try_lock(handle: int) -> bool | None:
         try:
             msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined, unused-ignore]
         except OSError:
@@ -57,9 +75,12 @@ if os.name == "nt":
 else:
     import fcntl
 
-    def _locks(handle: int) -> bool:
+    def _try_lock(handle: int) -> bool | None:
+        """Return whether a file could be locked; None if its disk knows no locks."""
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             return False
+        except OSError:
+            return None
         return True

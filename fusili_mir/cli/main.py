@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import functools
+import signal
 import sys
+import threading
 from importlib import import_module
 from typing import Any
 
@@ -69,6 +71,7 @@ def _cli() -> None:
 
 def main(argv: list[str] | None = None) -> None:
     """Run the command line; a `FusiliError` becomes one line on standard error and exit code 1."""
+    _heed_requests_to_end()
     try:
         result: Any = _cli.main(args=argv, prog_name="fusili-mir", standalone_mode=False)
         sys.exit(result if isinstance(result, int) else 0)
@@ -81,3 +84,9 @@ def main(argv: list[str] | None = None) -> None:
     except FusiliError as error:
         click.echo(f"fusili-mir: {' '.join(str(error).split())}", err=True)
         sys.exit(1)
+
+
+def _heed_requests_to_end() -> None:
+    """Let SIGTERM end the program as an error does: what is half-written is removed, workers are stopped."""
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,7 +19,8 @@ from fusili_mir.model.encoder import Encoder
 from fusili_mir.output.alignment_files import write_formats
 from fusili_mir.pages.pages import open_pages
 from fusili_mir.progress import stage
-from fusili_mir.staging import check_output_folder, interrupts_held, staged_folder
+from fusili_mir.staging import check_output_folder, staged_folder
+from fusili_mir.viewer.inputs import INPUTS_FILE, Inputs, save_inputs
 
 __all__ = [
     "Demonstration",
@@ -108,16 +108,18 @@ def demonstrate(
     """
     out = Path(out)
     check_demo_folder(out, force)
-    with _folder_if_used(out), ExitStack() as stages:
-        score_folder = stages.enter_context(staged_folder(out / FROM_SCORE, force))
-        image_folder = stages.enter_context(staged_folder(out / FROM_IMAGE, force))
+    with staged_folder(out, force) as folder:
         from_score = _align(example.score, example, encoder, out / FROM_SCORE)
         from_image = _align(example.page, example, encoder, out / FROM_IMAGE)
         with stage("writing"):
-            write_formats(from_score.alignment, score_folder)
-            write_formats(from_image.alignment, image_folder)
-        with interrupts_held():
-            stages.close()
+            for name, score, result in (
+                (FROM_SCORE, example.score, from_score),
+                (FROM_IMAGE, example.page, from_image),
+            ):
+                (folder / name).mkdir()
+                write_formats(result.alignment, folder / name)
+                inputs = Inputs((score,), example.recording, {"model": str(encoder.bundle.folder)})
+                save_inputs(inputs, folder / name / INPUTS_FILE, out / name)
     return from_score, from_image
 
 
@@ -175,15 +177,3 @@ def _align(score: Path, example: Example, encoder: Encoder, folder: Path) -> Dem
     elapsed_sec = time.perf_counter() - start_sec
     compare = errors_of_places if alignment.played is None else errors_of_notes
     return Demonstration(folder, alignment, compare(alignment, example.truth), elapsed_sec)
-
-
-@contextmanager
-def _folder_if_used(folder: Path) -> Iterator[None]:
-    """Remove a folder that did not exist before, if it is still empty in the end."""
-    is_new = not folder.exists()
-    try:
-        yield
-    finally:
-        if is_new:
-            with suppress(OSError):  # it is not empty, or was never created
-                folder.rmdir()

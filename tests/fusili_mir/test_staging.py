@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import signal
+import subprocess
+import sys
 import tempfile
 import threading
 from collections.abc import Iterator
@@ -128,17 +130,19 @@ def test_ctrl_c_while_files_get_their_names_waits_until_all_have_them(
     out = tmp_path / "out"
     if exists:
         out.mkdir()
-    replace = Path.replace
+    name_change = "replace" if exists else "rename"
+    change = getattr(Path, name_change)
 
-    def replace_slowly(self: Path, target: Path) -> Path:
+    def change_slowly(self: Path, target: Path) -> Path:
         signal.raise_signal(signal.SIGINT)
-        return replace(self, target)
+        changed: Path = change(self, target)
+        return changed
 
     def write() -> None:
         with staged_folder(out) as folder:
             for name in "abc":
                 (folder / name).write_text(name)
-            monkeypatch.setattr(Path, "replace", replace_slowly)
+            monkeypatch.setattr(Path, name_change, change_slowly)
 
     with pytest.raises(KeyboardInterrupt):
         write()
@@ -188,3 +192,121 @@ def test_a_folder_under_the_name_of_a_file_is_refused_before_any_file_is_replace
         write()
     assert (out / "a.txt").read_text() == "old"
     assert names(out) == ["a.txt", "b.txt"]
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from fusili_mir import staging
+
+def replace(self, target, real=Path.replace):
+    if target.name == sys.argv[2]:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return real(self, target)
+
+Path.replace = replace
+with staging.staged_folder(sys.argv[1], force=True) as folder:
+    (folder / "deep").mkdir()
+    for name in ("a", "b", "deep/c"):
+        (folder / name).write_text("new " + name)
+    if sys.argv[2] == "none":
+        os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def kill_while_writing(out: Path, at: str) -> None:
+    """Let a process write three files, and kill it before the file `at` gets its name, or before any does."""
+    killed = subprocess.run([sys.executable, "-c", KILLED, str(out), at], check=False)
+    assert killed.returncode == -signal.SIGKILL
+
+
+def write_anew(out: Path, force: bool) -> None:
+    with staged_folder(out, force) as folder:
+        (folder / "d").write_text("d")
+
+
+def test_a_new_folder_of_a_killed_process_is_not_there_and_the_next_one_cleans_up(tmp_path: Path) -> None:
+    kill_while_writing(tmp_path / "out", "none")
+    assert len(names(tmp_path)) == 1
+    write_anew(tmp_path / "out", force=False)
+    assert names(tmp_path) == ["out"]
+    assert names(tmp_path / "out") == ["d"]
+
+
+@pytest.mark.parametrize("at", ["none", "a", "b", "c"])
+def test_files_that_a_killed_process_began_to_add_go_again(tmp_path: Path, at: str) -> None:
+    out = tmp_path / "out"
+    out.mkdir()
+    kill_while_writing(out, at)
+    write_anew(out, force=False)
+    assert names(out) == ["d"]
+
+
+@pytest.mark.parametrize("at", ["a", "b", "c"])
+def test_files_that_a_killed_process_began_to_replace_are_all_replaced(tmp_path: Path, at: str) -> None:
+    (tmp_path / "b").write_text("old b")
+    (tmp_path / "mine").write_text("mine")
+    kill_while_writing(tmp_path, at)
+    write_anew(tmp_path, force=True)
+    assert names(tmp_path) == ["a", "b", "d", "deep", "mine"]
+    assert (tmp_path / "b").read_text() == "new b"
+    assert (tmp_path / "deep" / "c").read_text() == "new deep/c"
+
+
+def test_files_that_nobody_began_to_replace_stay(tmp_path: Path) -> None:
+    (tmp_path / "b").write_text("old b")
+    kill_while_writing(tmp_path, "none")
+    write_anew(tmp_path, force=True)
+    assert names(tmp_path) == ["b", "d"]
+    assert (tmp_path / "b").read_text() == "old b"
+
+
+def test_the_stage_of_a_process_that_is_at_work_is_left_alone(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    with staged_folder(out) as first:
+        (first / "a").write_text("first")
+        with staged_folder(out) as second:
+            (second / "a").write_text("second")
+        assert (first / "a").read_text() == "first"
+        with pytest.raises(OutputError, match="not empty"):
+            check_output_folder(out)
+        (out / "a").unlink()
+        out.rmdir()
+    assert (out / "a").read_text() == "first"
+
+
+def test_of_two_processes_that_write_one_new_folder_the_second_is_told(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+
+    def write() -> None:
+        with staged_folder(out) as first, staged_folder(out) as second:
+            (first / "a").write_text("first")
+            (second / "a").write_text("second")
+
+    with pytest.raises(OutputError, match="the folder is not empty"):
+        write()
+    assert (out / "a").read_text() == "second"
+    assert names(tmp_path) == ["out"]
+
+
+def test_a_forged_record_moves_nothing_out_of_its_folder(tmp_path: Path) -> None:
+    out, stage = tmp_path / "out", tmp_path / "out" / ".fusili-stage-x"
+    stage.mkdir(parents=True)
+    (stage / ".moving.json").write_text('{"files": ["../mine"], "replaces": false}')
+    (tmp_path / "mine").write_text("mine")
+    check_output_folder(out)
+    assert names(tmp_path) == ["mine", "out"]
+    assert names(out) == []
+
+
+@pytest.mark.parametrize("name", ["a" * 5000, "nul\0"])
+def test_a_name_that_no_system_takes_is_one_line(tmp_path: Path, name: str) -> None:
+    with pytest.raises(OutputError, match="cannot be written"), staged_folder(tmp_path / name):
+        pass
+
+
+def test_a_new_folder_has_the_usual_permissions(tmp_path: Path) -> None:
+    with staged_folder(tmp_path / "out"):
+        pass
+    (tmp_path / "usual").mkdir()
+    assert (tmp_path / "out").stat().st_mode == (tmp_path / "usual").stat().st_mode

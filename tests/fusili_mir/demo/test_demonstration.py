@@ -30,6 +30,7 @@ from fusili_mir.model.bundle import Bundle
 from fusili_mir.model.encoded import EncodedAudio, EncodedScore
 from fusili_mir.model.encoder import Encoder
 from fusili_mir.pages.pages import Pages, load_pages, render_pages
+from fusili_mir.viewer.inputs import load_inputs
 
 FRAME_SEC = 0.04  # frame length of the pitch bundle
 WITH_NOTES = {"alignment.match", "notes.csv", "measures.csv", "performance.mid", "part.csv", "recording.mei"}
@@ -137,8 +138,17 @@ def test_each_way_writes_all_formats_that_apply_and_an_overlay(known, folder: Pa
     assert (from_score.folder, from_image.folder) == (folder / "out/from-score", folder / "out/from-image")
     written = [{file.name for file in way.folder.iterdir()} for way in known]
     assert written[0] >= WITH_NOTES | WITHOUT_NOTES
-    assert written[1] == WITHOUT_NOTES | {"measures.csv", "measures.svl", "alphatab-sync.json"}
+    assert written[1] == WITHOUT_NOTES | {"measures.csv", "measures.svl", "alphatab-sync.json", "inputs.json"}
     assert sorted(file.name for file in (folder / "out").iterdir()) == ["from-image", "from-score"]
+
+
+def test_both_results_say_where_their_inputs_are_so_that_they_can_be_corrected(
+    known, folder: Path, example: Example
+) -> None:
+    for way, score in (("from-score", example.score), ("from-image", example.page)):
+        inputs = load_inputs(folder / "out" / way)
+        assert inputs.score[0].samefile(score)
+        assert inputs.recording.samefile(example.recording)
 
 
 def test_the_overlay_of_the_image_marks_where_measures_begin_on_the_page_itself(known) -> None:
@@ -288,7 +298,8 @@ def quick(known: tuple[Demonstration, Demonstration], example: Example, monkeypa
 
 
 def contents(folder: Path) -> dict[str, str]:
-    return {str(file.relative_to(folder)): file.read_text() for file in folder.rglob("*") if file.is_file()}
+    files = (file for file in folder.rglob("*") if file.is_file() and file.name != "inputs.json")
+    return {str(file.relative_to(folder)): file.read_text() for file in files}
 
 
 WHOLE = {f"{way}/{name}": "new" for way in ("from-image", "from-score") for name in NAMES}
@@ -352,13 +363,15 @@ def test_an_interruption_while_files_get_their_names_waits_until_all_have_them(
             file = tmp_path / "demo" / name
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text("old")
-    move = Path.replace
+    name_change = "replace" if options else "rename"
+    move = getattr(Path, name_change)
 
     def interrupted_move(file: Path, target: Path) -> Path:
         signal.raise_signal(signal.SIGINT)
-        return move(file, target)
+        moved: Path = move(file, target)
+        return moved
 
-    monkeypatch.setattr(Path, "replace", interrupted_move)
+    monkeypatch.setattr(Path, name_change, interrupted_move)
     before = signal.getsignal(signal.SIGINT)
     code, out, err = run("--model", bundle.folder, *options)
     assert (code, out, err.strip()) == (130, "", "fusili-mir: interrupted")
