@@ -18,16 +18,19 @@ from pathlib import Path
 
 import click
 
+from fusili_mir.batch.matching import match_recordings
 from fusili_mir.batch.pair_report import REPORT_FILE, PairReport, load_report
 from fusili_mir.batch.pair_request import PairRequest
 from fusili_mir.batch.pair_table import PairsLike, as_pairs
 from fusili_mir.batch.pair_workers import align_here, align_on_cluster, group_by_score
 from fusili_mir.batch.summary_page import summary_html
 from fusili_mir.batch.summary_table import summary_csv
+from fusili_mir.batch.whole_file import write_whole
 from fusili_mir.batch.work_settings import WorkSettings
 from fusili_mir.errors import InputError, OutputError
 from fusili_mir.folder_lock import locked_folder
 from fusili_mir.model.bundle import Bundle, default_bundle, load_bundle
+from fusili_mir.model.encoder import Encoder
 from fusili_mir.model.sessions import default_threads
 from fusili_mir.output.alignment_files import check_formats
 from fusili_mir.progress import progress_shown
@@ -43,6 +46,8 @@ def align_many(
     out: str | Path,
     model: str | Path | Bundle | None = None,
     *,
+    match: str | Path | None = None,
+    least_probability: float = 0.5,
     jobs: int = -1,
     dask: str | None = None,
     formats: Sequence[str] = (),
@@ -64,6 +69,11 @@ def align_many(
         Folder of all results: a new one, or that of an earlier run, which goes on.
     model : str, Path or Bundle, optional
         Model to encode with; by default the bundle that is installed with the package.
+    match : str or Path, optional
+        An index (see `build_index`), in which the scores are looked for. `pairs` are then recordings, or folders
+        of them; if there are none, all recordings of the index.
+    least_probability : float
+        With `match`: the least probability of a score to be aligned with a recording.
     jobs : int
         Number of processes; -1: one per core.
     dask : str, optional
@@ -86,7 +96,7 @@ def align_many(
     """
     if jobs == 0 or jobs < -1:
         raise InputError(f"{jobs} processes; expected at least 1, or -1 for one per core")
-    requests = [_absolute(request) for request in as_pairs(pairs, options)]
+    asked = [] if match is not None else as_pairs(pairs, options)
     check_formats(formats, "the pairs", has_notes=True)
     bundle = model if isinstance(model, Bundle) else load_bundle(model) if model else default_bundle()
     n_workers = default_threads() if jobs == -1 else jobs
@@ -102,9 +112,16 @@ def align_many(
     )
     with locked_folder(out):
         shutil.rmtree(settings.drafts, ignore_errors=True)  # what a run that was killed left behind
+        unmatched: list[PairReport] = []
+        if match is not None:
+            encoder = Encoder(bundle, device, batch_size=batch_size, device_options=device_options)
+            asked, unmatched = match_recordings(
+                pairs, match, encoder, settings.folder, least_probability, options, progress
+            )
+        requests = [_absolute(request) for request in asked]
         done = _find_done(requests, settings, force)
         waiting = [request for request in requests if request.name not in done]
-        summary = _Summary(requests, settings.folder, done)
+        summary = _Summary(requests, settings.folder, done, unmatched)
         try:
             if dask is None:
                 found = align_here(group_by_score(waiting, n_workers), settings, n_workers)
@@ -123,15 +140,21 @@ def align_many(
 class _Summary:
     """What became of the pairs so far, and its two files."""
 
-    def __init__(self, requests: Sequence[PairRequest], folder: Path, done: Mapping[str, PairReport]) -> None:
+    def __init__(
+        self,
+        requests: Sequence[PairRequest],
+        folder: Path,
+        done: Mapping[str, PairReport],
+        unmatched: Sequence[PairReport],
+    ) -> None:
         self._names = [request.name for request in requests]
-        self._folder, self._found = folder, dict(done)
+        self._folder, self._found, self._unmatched = folder, dict(done), list(unmatched)
         self._written_sec = -_SUMMARY_EVERY_SEC
 
     @property
     def reports(self) -> list[PairReport]:
         """Reports of the pairs that are done, in the order of the table."""
-        return [self._found[name] for name in self._names if name in self._found]
+        return [self._found[name] for name in self._names if name in self._found] + self._unmatched
 
     def add(self, report: PairReport) -> None:
         """Add a report; the files follow from time to time."""
@@ -142,8 +165,9 @@ class _Summary:
     def write(self) -> None:
         """Write both files."""
         reports = self.reports
-        _write_whole(self._folder / "summary.csv", summary_csv(reports))
-        _write_whole(self._folder / "index.html", summary_html(reports, len(self._names), self._folder))
+        n_pairs = len(self._names) + len(self._unmatched)
+        write_whole(self._folder / "summary.csv", summary_csv(reports))
+        write_whole(self._folder / "index.html", summary_html(reports, n_pairs, self._folder))
         self._written_sec = time.monotonic()
 
 
@@ -203,12 +227,3 @@ def _counted(
         for report in reports:
             bar.update(1)
             yield report
-
-
-def _write_whole(filename: Path, text: str) -> None:
-    draft = filename.with_name(f".{filename.name}-draft")
-    try:
-        draft.write_text(text, encoding="utf-8")
-        draft.replace(filename)
-    except OSError as error:
-        raise OutputError(f"{filename}: cannot be written ({error.strerror})") from error

@@ -19,7 +19,7 @@ __all__ = ["REPORT_FILE", "PairReport", "load_report", "report_failure", "report
 REPORT_FILE = "report.json"
 _FORMAT = 1
 
-Status = Literal["aligned", "doubtful", "failed"]
+Status = Literal["aligned", "doubtful", "unmatched", "failed"]
 
 
 @dataclass(frozen=True)
@@ -29,8 +29,8 @@ class PairReport:
     Attributes
     ----------
     name, score, recording : str
-    status : "aligned", "doubtful" or "failed"
-        Doubtful: the recording may be of another piece.
+    status : "aligned", "doubtful", "unmatched" or "failed"
+        Doubtful: the recording may be of another piece. Unmatched: no score of an index seems to belong to it.
     reliability : float, optional
         See `Alignment.reliability`.
     notes_heard, notes, measures : int, optional

@@ -36,7 +36,8 @@ table { border-collapse: collapse; width: 100%; }
 th { text-align: left; font-weight: 600; position: sticky; top: 0; background: Canvas; }
 th, td { padding: .35rem .7rem .35rem 0; border-bottom: 1px solid var(--line); vertical-align: top; }
 td.number, th.number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
-td.aligned { color: var(--good); } td.doubtful { color: var(--doubt); } td.failed { color: var(--bad); }
+td.aligned { color: var(--good); } td.doubtful, td.unmatched { color: var(--doubt); }
+td.failed { color: var(--bad); }
 td:first-child { min-width: 16rem; }
 small { color: var(--quiet); display: block; overflow-wrap: anywhere; }
 </style>
@@ -90,7 +91,11 @@ def count_reports(reports: Sequence[PairReport], n_pairs: int) -> str:
     '1 aligned, 2 to come'
     """
     counts = Counter(report.status for report in reports)
-    words = [f"{counts[status]} {status}" for status in ("aligned", "doubtful", "failed") if counts[status]]
+    words = [
+        f"{counts[status]} {status}"
+        for status in ("aligned", "doubtful", "unmatched", "failed")
+        if counts[status]
+    ]
     if n_pairs > len(reports):
         words.append(f"{n_pairs - len(reports)} to come")
     return ", ".join(words)

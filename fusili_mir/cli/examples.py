@@ -16,6 +16,7 @@ EXAMPLES = {
         "fusili-mir align-many pairs.csv -o results",
         "fusili-mir align-many pairs.csv -o results --jobs 4 --format notes --format html",
         "fusili-mir align-many pairs.csv -o results --options '--transpose 0 --unfold none'",
+        "fusili-mir align-many tapes --match archive -o results",
         "fusili-mir align-many pairs.csv -o /shared/results --dask tcp://10.0.0.1:8786",
     ),
     "demo": ("fusili-mir demo", "fusili-mir demo -o elsewhere --force"),

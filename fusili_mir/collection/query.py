@@ -96,6 +96,8 @@ def open_query(
     list of Query
         One; or the same in several keys.
     """
+    if isinstance(query, EncodedPiece):
+        return [Query(query, _enough(np.ones(len(query), bool)))]
     if _is_score(query):
         if start_sec is not None or end_sec is not None:
             raise InputError("a stretch of time is given, but the query is a score; give a page or a box")

@@ -114,8 +114,9 @@ def search(
     Parameters
     ----------
     index : Index or path
-    query : path, recording or score
-        A score, PDF, image or recording: a file, or what `open_recording` and `open_pages` open.
+    query : path, recording, score or EncodedPiece
+        A score, PDF, image or recording: a file, or what `open_recording` and `open_pages` open. A piece of an
+        index (`Index.load_piece`) is not encoded again; the whole of it is looked for, as it sounds.
     kind : "score" or "recording", optional
         Kind of pieces to look for; by default both.
     top : int

@@ -20,8 +20,22 @@ def _with_device_options(function: click.decorators.FC) -> click.decorators.FC:
 
 
 @click.command(name="align-many")
-@click.argument("pairs", type=click.Path(path_type=Path))
+@click.argument("pairs", nargs=-1, metavar="PAIRS", type=click.Path(path_type=Path))
 @click.option("-o", "--out", required=True, type=click.Path(path_type=Path), help="Folder of all results.")
+@click.option(
+    "--match",
+    type=click.Path(path_type=Path),
+    metavar="INDEX",
+    help="Find the scores in an index. PAIRS are then recordings or folders of them.  [default: those of INDEX]",
+)
+@click.option(
+    "--least",
+    "least_probability",
+    type=click.FloatRange(0, 1),
+    default=0.5,
+    show_default=True,
+    help="With --match: the least probability of a score to be a match.",
+)
 @click.option("--force", is_flag=True, help="Replace results of other files, options or models.")
 @click.option(
     "--format",
@@ -48,8 +62,10 @@ def _with_device_options(function: click.decorators.FC) -> click.decorators.FC:
 )
 @_with_device_options
 def command(
-    pairs: Path,
+    pairs: tuple[Path, ...],
     out: Path,
+    match: Path | None,
+    least_probability: float,
     force: bool,
     formats: tuple[str, ...],
     options: str,
@@ -65,6 +81,9 @@ def command(
     PAIRS is a CSV file with the columns score and recording, and if need be options (as for `align`) and name.
     Files are named relative to it; images of one score are separated by semicolons.
 
+    With --match, nobody needs to write a table: each recording is aligned with the score of an index (see
+    `fusili-mir index`) that it most probably is of, if there is one.
+
     Each pair gets a folder of its own; summary.csv and index.html show what became of all. A pair that cannot be
     aligned is a line in them, not the end; the exit code is 1 then. If the command is interrupted or killed,
     repeat it to go on.
@@ -72,11 +91,15 @@ def command(
     from fusili_mir.batch.many import align_many
     from fusili_mir.batch.summary_page import count_reports
 
+    if match is None and len(pairs) != 1:
+        raise click.UsageError(f"{len(pairs)} tables of pairs; expected one, or --match INDEX")
     with plain_warnings():
         reports = align_many(
-            pairs,
+            pairs[0] if match is None else pairs,
             out,
             model,
+            match=match,
+            least_probability=least_probability,
             jobs=jobs,
             dask=dask,
             formats=formats,
