@@ -1,12 +1,23 @@
 """Fit what the decoder needs for a bundle, and write it into the bundle's manifest.
 
     python benchmarks/fit_decoder.py pitches BUNDLE ../shared/data [--pieces 73]
-    python benchmarks/fit_decoder.py law BUNDLE ../shared/data/human [--only NAME ...] [--rounds 2] [--ablate]
+    python benchmarks/fit_decoder.py law BUNDLE ../shared/data/human [--only NAME ...] [--rounds 2]
+        [--ablate | --scan NAME]
+    python benchmarks/fit_decoder.py certainty BUNDLE ../shared/data/human
+    python benchmarks/fit_decoder.py piece BUNDLE ../shared/data/human [--corpus ../shared/data] [--songs 10]
 
 `pitches` fits the reader of pitches: a logistic regression from the embeddings of columns to the pitches of the
 note heads in them, on CC0 pieces of the training split. `law` searches the parameters of `TimingLaw`, one after
 the other, for the largest share of notes within 25, 50 and 250 ms in human performances (human_piano.py), with
-the score and from images. `--ablate` prints instead what each part is worth: the same shares without it.
+the score and from images. `--ablate` prints instead what each part is worth: the same shares without it;
+`--scan NAME` prints the same shares for each value of one parameter.
+
+`certainty` fits, on the same performances, the probability that a note is right to 0.1 s and its interval; what
+it prints was measured on composers that were left out. `piece` fits the probability that a recording is of the
+score: the same performances and songs of the validation split, clean and worn (noise, room, stained pages), with
+their own recordings and with others', whole and in excerpts. Fit in this order: each rests on those before.
+
+`--kept FOLDER` keeps encoded performances for the next time; encoding takes far longer than decoding.
 """
 
 from __future__ import annotations
@@ -16,16 +27,27 @@ import hashlib
 import io
 import json
 import warnings
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 
+from fusili_benchmarks.certainty_fit import (
+    SeenNotes,
+    certainty_report,
+    fit_certainty,
+    notes_from_images,
+    notes_with_score,
+)
+from fusili_benchmarks.held_out_shifts import BASE, PageShift, Shift, SoundShift
+from fusili_benchmarks.performances import Performance, encode_human, encode_songs, kept, with_deep_pickles
+from fusili_benchmarks.piece_fit import SeenPair, fit_piece, piece_report, seen_pairs
 from fusili_mir.alignment.aligning import align_encoded, decoding_options
 from fusili_mir.arrays import Float32, Int64
 from fusili_mir.audio.attack_map import LOWEST_PITCH, N_PITCHES
 from fusili_mir.decoding.rough_search import DecodingOptions
-from fusili_mir.decoding.timing_law import TimingLaw
 from fusili_mir.errors import FusiliError
 from fusili_mir.model.bundle import Bundle, load_bundle
 from fusili_mir.model.encoded import EncodedScore
@@ -34,8 +56,9 @@ from fusili_mir.pages.engraving import EngravingOptions
 from fusili_mir.pages.pages import Pages, render_pages
 from fusili_training.random_streams import random_stream
 from fusili_training.rendering.corpus import list_corpus, select_pieces
-from human_piano import Measured, Performance, encode, from_images, pooled, with_score
+from human_piano import Measured, from_images, pooled, with_score
 
+WORN = Shift("worn", page=PageShift(degraded=0.7), sound=SoundShift(snr_db=8, room_sec=1.2))
 FONTS = ("Leipzig", "Bravura", "Leland", "Gootville", "Petaluma")
 N_STEPS, BATCH_SIZE, LEARNING_RATE, DECAY = 1500, 4096, 0.2, 2e-6
 TRIED = {
@@ -53,15 +76,31 @@ TRIED = {
     "rare_nats": (4.0, 6.0, 9.0, 14.0),
     "grace_sec": (0.06, 0.09, 0.13),
 }
+TRIED_OPTIONS = {
+    "max_speed": (8.0, 16.0, 32.0),
+    "skip_cost": (4.0, 8.0, 16.0),
+    "filler_cost": (5.0, 10.0, 20.0),
+    "margin_cost": (20.0, 40.0, 80.0),
+    "hub_weight": (0.5, 1.0, 1.5),
+    "column_hub_weight": (0.3, 0.6, 1.0),
+    "band_stops": (128, 256, 512),
+}
 ABLATIONS = {
     "all parts": {},
     "no onsets": {"onset_weight": 0.0, "read_onset_weight": 0.0, "envelope_weight": 0.0},
     "no onsets along the path": {"arrival_weight": 0.0},
-    "no embeddings": {"sound_weight": 0.0},
+    "no sound in the timing": {"sound_weight": 0.0},
     "no tempo": {"duration_spread": 5.0, "place_spread": 5.0},
+    "no pauses": {"rare_nats": 1e6},
+    "no onset finer than a cell": {"refine_sec": 0.0, "chord_sec": 0.0},
+    "chords struck together": {"chord_sec": 0.0},
     "no envelope beside pitches read from images": {"envelope_weight": 0.0},
     "no pitches read from images": {"read_onset_weight": 0.0},
-    "no pauses": {"rare_nats": 1e6},
+}
+PATH_ABLATIONS = {
+    "no filler": {"filler_cost": 1e6},
+    "skipping stops costs nothing": {"skip_cost": 0.0},
+    "no stop counts as a hub": {"hub_weight": 0.0, "column_hub_weight": 0.0},
 }
 
 
@@ -127,8 +166,9 @@ def fit_pitches(bundle: Bundle, corpus: Path, n_pieces: int) -> None:
     )
 
 
-def measure(performances: list[Performance], scale: float, law: TimingLaw) -> tuple[Measured, Measured]:
-    options = DecodingOptions(law=law)
+def measure(
+    performances: list[Performance], scale: float, options: DecodingOptions
+) -> tuple[Measured, Measured]:
     scores, images = [], []
     for each in performances:
         aligned = align_encoded(each.pages, each.score, each.audio, scale, options=options)
@@ -144,13 +184,13 @@ def merit(found: tuple[Measured, Measured]) -> float:
 
 def fit_law(bundle: Bundle, performances: list[Performance], names: list[str], n_rounds: int) -> None:
     law, scale = decoding_options(bundle).law, bundle.manifest.scale
-    best = merit(measure(performances, scale, law))
+    best = merit(measure(performances, scale, DecodingOptions(law=law)))
     for _ in range(n_rounds):
         before = law
         for name, values in TRIED.items():
             for value in values:
                 tried = replace(law, **{name: value})
-                found = measure(performances, scale, tried)
+                found = measure(performances, scale, DecodingOptions(law=tried))
                 if merit(found) > best + 1e-4:
                     best, law = merit(found), tried
                     print(f"{name} = {value}: {best:.4f} | {found[0].row()} | {found[1].row()}", flush=True)
@@ -159,15 +199,64 @@ def fit_law(bundle: Bundle, performances: list[Performance], names: list[str], n
     write_decoder(bundle, {"law": asdict(law), "law_fitted_on": f"human performances: {', '.join(names)}"})
 
 
-def ablate(bundle: Bundle, performances: list[Performance]) -> None:
-    law, scale = decoding_options(bundle).law, bundle.manifest.scale
+def ablate(bundle: Bundle, performances: list[Performance], scanned: str) -> None:
+    """Print what each part of the decoder is worth, or how well it does with each value of one parameter."""
+    options, scale = decoding_options(bundle), bundle.manifest.scale
+    law = options.law
+    if scanned in TRIED_OPTIONS:
+        values: Iterable[float] = TRIED_OPTIONS[scanned]
+        rows = {f"{scanned} = {value}": replace(options, **{scanned: value}) for value in values}
+    elif scanned:
+        laws = {f"{scanned} = {value}": replace(law, **{scanned: value}) for value in TRIED[scanned]}
+        rows = {name: replace(options, law=changed) for name, changed in laws.items()}
+    else:
+        rows = {name: replace(options, law=replace(law, **changed)) for name, changed in ABLATIONS.items()}
+        rows |= {name: replace(options, **changed) for name, changed in PATH_ABLATIONS.items()}
     print(
         "| decoder | score: median ms | 25 | 50 | 100 | 250 ms | images: median ms | 25 | 50 | 100 | 250 ms |"
     )
     print("|" + " --- |" * 11)
-    for name, changes in ABLATIONS.items():
-        score, image = measure(performances, scale, replace(law, **changes))
+    for name, changed_options in rows.items():
+        score, image = measure(performances, scale, changed_options)
         print(f"| {name} | {score.row()} | {image.row()} |", flush=True)
+
+
+def fit_notes(bundle: Bundle, performances: dict[str, Callable[[], Performance]]) -> None:
+    """Fit how sure times are, and print how that holds for composers that were left out."""
+    options, scale = decoding_options(bundle), bundle.manifest.scale
+    known: list[SeenNotes] = []
+    seen: list[SeenNotes] = []
+    for name, load in performances.items():
+        each, composer = load(), name.split("_")[0]
+        aligned = align_encoded(each.pages, each.score, each.audio, scale, options=options)
+        known.append(notes_with_score(aligned, each, options.law.bias_sec, composer))
+        aligned = align_encoded(each.scan, each.scanned, each.audio, scale, options=options)
+        seen.append(notes_from_images(aligned, each, composer))
+        print(f"{name}: {len(known[-1].errors_sec)} notes", flush=True)
+    law = dict(bundle.manifest.decoder.get("law", {}))
+    for key, notes in (("certainty", known), ("read_certainty", seen)):
+        print(f"\n{key}, held out by composer:\n\n{certainty_report(notes)}\n", flush=True)
+        law[key] = {**law.get(key, {}), **fit_certainty(notes)}
+    write_decoder(
+        bundle, {"law": law, "certainty_fitted_on": f"human performances: {', '.join(performances)}"}
+    )
+
+
+def fit_pairs(bundle: Bundle, performances: dict[str, Callable[[], Performance]]) -> None:
+    """Fit the probability that a recording is of a score, and print how that holds for scores left out."""
+    options, scale = decoding_options(bundle), bundle.manifest.scale
+    groups = {name: name.split("_" if "_" in name else ".")[0] for name in performances}
+    audio = {name: load().audio for name, load in performances.items()}
+    pairs: list[SeenPair] = []
+    for name, load in performances.items():
+        pairs += seen_pairs(name, groups, load(), audio.__getitem__, scale, options)
+        print(f"{name}: {len(pairs)} pairs", flush=True)
+    law = dict(bundle.manifest.decoder.get("law", {}))
+    for key, knowledge in (("certainty", "score"), ("read_certainty", "images")):
+        some = [pair for pair in pairs if pair.knowledge == knowledge]
+        print(f"\npiece, {knowledge}, held out by composer or song:\n\n{piece_report(some)}\n", flush=True)
+        law[key] = {**law.get(key, {}), "piece": fit_piece(some)}
+    write_decoder(bundle, {"law": law, "piece_fitted_on": f"pairs of: {', '.join(performances)}"})
 
 
 def write_decoder(bundle: Bundle, fitted: dict[str, object]) -> None:
@@ -182,7 +271,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("what", choices=["pitches", "law"])
+    parser.add_argument("what", choices=["pitches", "law", "certainty", "piece"])
     parser.add_argument("bundle", type=Path)
     parser.add_argument("data", type=Path)
     parser.add_argument("--pieces", type=int, default=73)
@@ -190,6 +279,10 @@ def main() -> None:
     parser.add_argument("--only", nargs="+", default=[])
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--ablate", action="store_true")
+    parser.add_argument("--scan", choices=["", *TRIED, *TRIED_OPTIONS], default="", metavar="NAME")
+    parser.add_argument("--kept", type=Path, help="folder that keeps encoded performances for the next time")
+    parser.add_argument("--corpus", type=Path, default=Path("../shared/data"))
+    parser.add_argument("--songs", type=int, default=10, help="number of songs, for piece")
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")
     bundle = load_bundle(arguments.bundle)
@@ -199,12 +292,20 @@ def main() -> None:
     stems = [file.with_suffix("") for file in sorted(arguments.data.glob("*.match"))]
     stems = [s for s in stems if not arguments.only or any(part in s.name for part in arguments.only)]
     encoder = Encoder(bundle, n_threads=1)
-    performances = [encode(stem, encoder, arguments.soundfont) for stem in stems]
-    if arguments.ablate:
-        ablate(bundle, performances)
+    encoding = {stem.name: partial(encode_human, stem, encoder, arguments.soundfont) for stem in stems}
+    if arguments.what == "piece":
+        for shift in (BASE, WORN):
+            encoding |= encode_songs(arguments.corpus, arguments.songs, shift, encoder)
+    loading = {name: partial(kept, name, encode, arguments.kept) for name, encode in encoding.items()}
+    if arguments.what == "certainty":
+        fit_notes(bundle, loading)
+    elif arguments.what == "piece":
+        fit_pairs(bundle, loading)
+    elif arguments.ablate or arguments.scan:
+        ablate(bundle, [load() for load in loading.values()], arguments.scan)
     else:
-        fit_law(bundle, performances, [stem.name for stem in stems], arguments.rounds)
+        fit_law(bundle, [load() for load in loading.values()], list(loading), arguments.rounds)
 
 
 if __name__ == "__main__":
-    main()
+    with_deep_pickles(main)

@@ -1,6 +1,6 @@
 """Human piano performances: how far notes are placed from the truth, with the score and from page images.
 
-    python benchmarks/human_piano.py ../shared/data/human [--soundfont FILE] [--only NAME ...]
+    python benchmarks/human_piano.py ../shared/data/human [--soundfont FILE] [--only NAME ...] [--kept FOLDER]
 
 The folder holds scores (.mxl), performance MIDI and match files of n-ASAP (CC BY-NC-SA: for validation only). The
 MIDI is played by fluidsynth with a soundfont that no model was trained on, pedal included. From images, the first
@@ -10,27 +10,25 @@ playing of each note counts; `benchmarks/repeats.py` counts all of them, by meas
 from __future__ import annotations
 
 import argparse
-import subprocess
-import tempfile
 import time
 import warnings
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
-from PIL import Image
 
 import fusili_mir as fm
-from fusili_benchmarks.played_measures import true_onsets
+from fusili_benchmarks.calibration import area_under_curve, calibration_error
+from fusili_benchmarks.performances import Performance, encode_human, kept, with_deep_pickles
 from fusili_mir.alignment.aligning import align_encoded, decoding_options
 from fusili_mir.alignment.results import Alignment
-from fusili_mir.arrays import Bool, Float64
-from fusili_mir.model.encoded import EncodedAudio, EncodedScore
+from fusili_mir.arrays import Float64
+from fusili_mir.decoding.certainty import NEAR_SEC
 from fusili_mir.model.encoder import Encoder
-from fusili_mir.pages.pages import Pages, load_pages, render_pages
+from fusili_mir.pages.pages import Pages
 
 TOLERANCES_MS = (25, 50, 100, 250)
-RIGHT_SEC = 0.1  # what the probability of a note's time is about
 
 
 @dataclass(frozen=True)
@@ -81,55 +79,6 @@ def pooled(parts: list[Measured]) -> Measured:
     )
 
 
-def area_under_curve(right: Bool, probability: Float64) -> float:
-    """Return how often a right note is more probable than a wrong one."""
-    _, rank = np.unique(probability, return_inverse=True)
-    counts = np.bincount(rank)
-    middle = np.cumsum(counts) - counts / 2
-    n_right, n_wrong = np.count_nonzero(right), np.count_nonzero(~right)
-    if not n_right or not n_wrong:
-        return float("nan")
-    return float((middle[rank][right].sum() - n_right**2 / 2) / (n_right * n_wrong))
-
-
-def calibration_error(right: Bool, probability: Float64, n_bins: int = 10) -> float:
-    """Return the mean difference between probability and share of right notes over bins of equal size."""
-    bins = np.array_split(np.argsort(probability, kind="stable"), n_bins)
-    return float(np.mean([abs(probability[each].mean() - right[each].mean()) for each in bins]))
-
-
-@dataclass(frozen=True)
-class Performance:
-    """A human performance, encoded."""
-
-    true: dict[str, float]
-    audio: EncodedAudio
-    pages: Pages
-    score: EncodedScore
-    scan: Pages
-    scanned: EncodedScore
-
-
-def encode(stem: Path, encoder: Encoder, soundfont: Path) -> Performance:
-    with tempfile.TemporaryDirectory() as folder:
-        sound = Path(folder) / "sound.wav"
-        midi = stem.with_suffix(".mid")
-        command = ["fluidsynth", "-ni", "-g", "0.6", "-r", "44100", "-F", sound, soundfont, midi]
-        subprocess.run(command, check=True, capture_output=True)
-        pages = render_pages(stem.with_suffix(".mxl"))
-        for number, image in enumerate(pages.images):
-            Image.fromarray(image).save(Path(folder) / f"{number:03d}.png")
-        scan = load_pages([Path(folder) / f"{number:03d}.png" for number in range(len(pages.images))])
-        return Performance(
-            true_onsets(stem.with_suffix(".match")),
-            encoder.encode_recording(sound),
-            pages,
-            encoder.encode_pages(pages),
-            scan,
-            encoder.encode_pages(scan),
-        )
-
-
 def measure(performance: Performance, encoder: Encoder) -> tuple[Measured, Measured, str]:
     scale, options = encoder.bundle.manifest.scale, decoding_options(encoder.bundle)
     start = time.process_time()
@@ -153,6 +102,7 @@ def main() -> None:
     parser.add_argument("--soundfont", type=Path, default=Path("/usr/share/sounds/sf2/TimGM6mb.sf2"))
     parser.add_argument("--model", type=Path, help="bundle; by default the one that is installed")
     parser.add_argument("--only", nargs="+", default=[], help="names of pieces, or parts of them")
+    parser.add_argument("--kept", type=Path, help="folder that keeps encoded performances for the next time")
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")
     encoder = Encoder(
@@ -165,14 +115,15 @@ def main() -> None:
     print("|" + " --- |" * (4 + 2 * len(TOLERANCES_MS)))
     scores, images = [], []
     for stem in stems:
-        score, image, unfold = measure(encode(stem, encoder, arguments.soundfont), encoder)
+        encode = partial(encode_human, stem, encoder, arguments.soundfont)
+        score, image, unfold = measure(kept(stem.name, encode, arguments.kept), encoder)
         scores.append(score)
         images.append(image)
         print(f"| {stem.name} | {unfold} | {score.row()} | {image.row()} |", flush=True)
     print(f"| all | | {pooled(scores).row()} | {pooled(images).row()} |\n")
     for name, parts in (("with the score", scores), ("from images", images)):
         every = pooled(parts)
-        right = every.errors_sec <= RIGHT_SEC
+        right = every.errors_sec <= NEAR_SEC
         print(
             f"{name}: area under the curve {area_under_curve(right, every.probability):.3f}, calibration error "
             f"{100 * calibration_error(right, every.probability):.1f} points, decoding {every.cpu_sec:.0f} CPU s"
@@ -180,4 +131,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    with_deep_pickles(main)

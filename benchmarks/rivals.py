@@ -27,10 +27,11 @@ import numpy as np
 import partitura as pt
 
 import fusili_mir as fm
+from fusili_benchmarks.played_measures import true_onsets
 from fusili_mir.alignment.results import Alignment
 from fusili_mir.arrays import Float64, Table
 from fusili_mir.model.encoder import Encoder
-from human_piano import TOLERANCES_MS, Measured, pooled, true_onsets, with_score
+from human_piano import TOLERANCES_MS, Measured, pooled, with_score
 
 FEATURE_HZ, SAMPLE_RATE_HZ = 50, 22_050
 SEC_PER_BEAT = 0.5

@@ -146,6 +146,7 @@ def _align_columns(
         found.similarity,
         found.moments,
         stretches=order.stretches or None,
+        unfold_probability=order.probability,
     )
 
 
@@ -180,15 +181,31 @@ def _align_notes(
     found = decode_path(chosen.similarity, audio.grid, scale, options, audio.sound, evidence, pins)
     known = anchored_beats(anchors, chosen.played) if anchors else None
     times = note_times(
-        chosen.played, chosen.on_course, found.times, audio.grid, audio.attacks, options.law.bias_sec, known
+        chosen.played,
+        chosen.on_course,
+        found.times,
+        audio.grid,
+        audio.attacks,
+        options.law,
+        known,
+        evidence.certainty,
     )
     for anchor in anchors:
         if anchor.measure is None:
             note = anchored_note(anchor, pages, chosen.played.notes)
             times = times.with_onset(note, anchor.second)
     frames = frames_of_notes(found.path, chosen.played, times.tempo, score.axis, audio.grid)
-    notes = aligned_notes(chosen.played, times)
+    notes = aligned_notes(chosen.played, times, audio.grid)
     measures = aligned_measures(chosen.played, notes, times, audio.grid)
     return Alignment(
-        pages, audio.grid, frames, notes, measures, chosen.played, score.axis, found.path, chosen.similarity
+        pages,
+        audio.grid,
+        frames,
+        notes,
+        measures,
+        chosen.played,
+        score.axis,
+        found.path,
+        chosen.similarity,
+        unfold_probability=chosen.probability,
     )

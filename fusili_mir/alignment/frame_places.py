@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from fusili_mir.alignment.intervals import INTERVAL_FIELDS, put_interval
 from fusili_mir.alignment.note_places import NotePlaces
 from fusili_mir.alignment.played import PlayedScore
 from fusili_mir.alignment.tempo_map import TempoMap
@@ -30,10 +31,13 @@ _FIELDS: list[tuple[str, Any]] = [
     ("y", "f4"),
     ("similarity", "f4"),
     ("confidence", "f4"),
+    *INTERVAL_FIELDS,
 ]
 FRAME_DTYPE = np.dtype(_FIELDS)
 """One audio frame: when it begins within the recording, the place on the page that sounds at its middle, the
-similarity of the two, and the confidence in the place: 0 where something other than the score is heard."""
+similarity of the two, and the confidence in the place: 0 where something other than the score is heard. The place
+is reached between `earliest_sec` and `latest_sec`, with a probability of `INTERVAL_PROBABILITY`; where
+something else is heard, these are the ends of the recording."""
 
 
 def frames_of_places(
@@ -112,6 +116,7 @@ def _frames(path: WarpingPath, grid: FrameGrid) -> Table:
     frames["onset_sec"] = grid.within(grid.start_sec + np.arange(len(grid)) * grid.frame_sec)
     frames["similarity"] = path.similarity
     frames["confidence"] = path.confidence
+    put_interval(frames, grid.centre(np.arange(len(grid))), path.margin_sec, grid)
     return frames
 
 

@@ -15,14 +15,19 @@ from fusili_mir.alignment.playing_course import PlayingCourse
 from fusili_mir.alignment.tempo_map import TempoMap
 from fusili_mir.arrays import Bool, Float64, Int32, Int64
 from fusili_mir.audio.attack_map import AttackMap, pitch_index
+from fusili_mir.decoding.certainty import Certainty
 from fusili_mir.decoding.stop_times import StopTimes
+from fusili_mir.decoding.timing_law import TimingLaw
 from fusili_mir.geometry import FrameGrid
 from fusili_mir.short_repr import short_repr
 
 __all__ = ["NoteTimes", "note_times"]
 
 _MIN_DURATION_SEC = 0.02
-_REACH_SEC, _LEAST_REACH_SEC = 0.08, 0.02  # how far notes of a chord may be from each other
+_LEAST_CHORD_SEC = (
+    0.02  # how far notes of a chord may be from their stop, however near other stops are: a cell
+)
+# Melodies of pianists lead by some 30 ms (Goebl, J. Acoust. Soc. Am. 110, 2001), and not all chords have one.
 _USUAL_ASYNCHRONY_SEC = 0.02
 
 
@@ -37,6 +42,8 @@ class NoteTimes:
         Times within the recording; NaN for notes that were not heard.
     confidence : np.ndarray [shape=(n_notes,)]
         Confidence within [0, 1]; 0 for notes that were not heard.
+    margin_sec : np.ndarray [shape=(n_notes,)]
+        By how much each may begin earlier or later; see `StopTimes`.
     tempo : TempoMap
         Map between beats and seconds of the whole performance.
     """
@@ -44,16 +51,17 @@ class NoteTimes:
     onset_sec: Float64
     offset_sec: Float64
     confidence: Float64
+    margin_sec: Float64
     tempo: TempoMap
 
     def with_onset(self, note: int, second: float) -> NoteTimes:
         """Return the times with that of a note which is known."""
-        onset_sec, offset_sec, confidence = (
-            values.copy() for values in (self.onset_sec, self.offset_sec, self.confidence)
+        onset_sec, offset_sec, confidence, margin_sec = (
+            values.copy() for values in (self.onset_sec, self.offset_sec, self.confidence, self.margin_sec)
         )
-        onset_sec[note], confidence[note] = second, 1.0
+        onset_sec[note], confidence[note], margin_sec[note] = second, 1.0, 0.0
         offset_sec[note] = np.fmax(offset_sec[note], second + _MIN_DURATION_SEC)
-        return NoteTimes(onset_sec, offset_sec, confidence, self.tempo)
+        return NoteTimes(onset_sec, offset_sec, confidence, margin_sec, self.tempo)
 
 
 def note_times(
@@ -62,8 +70,9 @@ def note_times(
     stops: StopTimes,
     grid: FrameGrid,
     attacks: AttackMap | None = None,
-    bias_sec: float = 0.0,
+    law: TimingLaw | None = None,
     known: tuple[Float64, Float64] | None = None,
+    certainty: Certainty | None = None,
 ) -> NoteTimes:
     """Find when each note begins and ends.
 
@@ -77,56 +86,73 @@ def note_times(
         Frames of the recording.
     attacks : AttackMap, optional
         Attacks in the recording: each note of a chord begins with that of its own pitch.
-    bias_sec : float
-        How late attacks are seen.
+    law : TimingLaw, optional
+        How late attacks are seen, and how far the notes of a chord may be from each other.
     known : (beats, seconds), optional
         Beats whose seconds are known, although nothing may begin there.
+    certainty : Certainty, optional
+        How sure notes are whose pitches are struck more strongly or weakly than the others of their stop.
 
     Returns
     -------
     NoteTimes
         A note ends where the score says, a grace note where the note that it leads to begins.
     """
-    notes = played.notes
+    notes, law = played.notes, law or TimingLaw()
     tempo = _tempo_map(played, on_course, stops)
     if known is not None:
         tempo = tempo.through(*known)
     stop = np.maximum(on_course.stop_of_note, 0)
     own_stop = (on_course.stop_of_note >= 0) & on_course.begins_stop
     onset_sec = np.where(own_stop, stops.onset_sec[stop], tempo.to_seconds(notes["onset_beat"]))
-    if attacks is not None:
-        onset_sec = _own_onsets(onset_sec, notes["pitch"], stops, stop, attacks, bias_sec)
+    if attacks is not None and law.chord_sec:
+        onset_sec = _own_onsets(onset_sec, notes["pitch"], stops, stop, attacks, law)
     offset_sec = tempo.to_seconds(notes["onset_beat"] + notes["duration_beat"])
     first_sec = grid.audio_start_sec
     onset_sec = np.clip(onset_sec, first_sec, max(grid.end_sec - _MIN_DURATION_SEC, first_sec))
     offset_sec = grid.within(np.maximum(offset_sec, onset_sec + _MIN_DURATION_SEC))
     heard = _is_heard(played, on_course, stops)
-    confidence = np.where(on_course.stop_of_note >= 0, stops.confidence[stop], 0.0)
+    placed = on_course.stop_of_note >= 0
+    confidence = np.where(placed, stops.confidence[stop], 0.0)
+    margin_sec = np.where(placed, stops.margin_sec[stop], np.nanmax(stops.margin_sec))
+    if attacks is not None and certainty is not None:
+        struck = _attack(attacks, onset_sec + law.bias_sec, notes["pitch"])
+        confidence, margin_sec = certainty.of_notes(confidence, margin_sec, struck - stops.attack[stop])
     return NoteTimes(
         onset_sec=np.where(heard, onset_sec, np.nan),
         offset_sec=np.where(heard, offset_sec, np.nan),
         confidence=np.where(heard, confidence, 0.0),
+        margin_sec=np.where(heard, margin_sec, np.nan),
         tempo=tempo,
     )
 
 
 def _own_onsets(
-    onset_sec: Float64, pitch: Int32, stops: StopTimes, stop: Int64, attacks: AttackMap, bias_sec: float
+    onset_sec: Float64, pitch: Int32, stops: StopTimes, stop: Int64, attacks: AttackMap, law: TimingLaw
 ) -> Float64:
     """Move each note to the attack of its own pitch, no further than half-way to the stops around its own."""
     heard = np.flatnonzero(stops.is_heard)
     times = stops.onset_sec[heard]
-    gap_sec = np.diff(times, prepend=times[0] - 2 * _REACH_SEC, append=times[-1] + 2 * _REACH_SEC)
-    nearest_sec = np.full(len(stops.onset_sec), _REACH_SEC)
+    gap_sec = np.diff(times, prepend=times[0] - 2 * law.chord_sec, append=times[-1] + 2 * law.chord_sec)
+    nearest_sec = np.full(len(stops.onset_sec), law.chord_sec)
     nearest_sec[heard] = np.minimum(gap_sec[:-1], gap_sec[1:])
-    reach_sec = np.clip(nearest_sec[stop] / 2, _LEAST_REACH_SEC, _REACH_SEC)
+    reach_sec = np.clip(nearest_sec[stop] / 2, _LEAST_CHORD_SEC, law.chord_sec)
     known = np.isfinite(onset_sec)
     moved = onset_sec.copy()
     moved[known] = attacks.nearest(
-        onset_sec[known] + bias_sec, pitch_index(pitch[known]), reach_sec[known], _USUAL_ASYNCHRONY_SEC
+        onset_sec[known] + law.bias_sec, pitch_index(pitch[known]), reach_sec[known], _USUAL_ASYNCHRONY_SEC
     )
-    moved[known] -= bias_sec
+    moved[known] -= law.bias_sec
     return moved
+
+
+def _attack(attacks: AttackMap, seconds: Float64, pitch: Int32) -> Float64:
+    """Return how strongly each note is struck, in nats [shape=(n_notes,)]; 0 for those without a time."""
+    known = np.isfinite(seconds)
+    struck = np.zeros(len(seconds))
+    rows = attacks.at(seconds[known])
+    struck[known] = rows[np.arange(len(rows)), pitch_index(pitch[known])]
+    return struck
 
 
 def _tempo_map(played: PlayedScore, on_course: PlayingCourse, stops: StopTimes) -> TempoMap:

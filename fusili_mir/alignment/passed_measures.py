@@ -10,6 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from fusili_mir.alignment.intervals import INTERVAL_NAMES
 from fusili_mir.alignment.position_maps import PlaceMoments
 from fusili_mir.alignment.results import ALIGNED_MEASURE_DTYPE, Alignment
 from fusili_mir.arrays import Float64, Int64, Table
@@ -64,6 +65,9 @@ def passed_measures(alignment: Alignment) -> Table:
     passed["end_sec"] = np.append(passed["start_sec"][1:], max(end_sec, passed["start_sec"][-1]))
     counts = np.diff(np.append(first, len(frames)))
     passed["confidence"] = np.add.reduceat(frames["confidence"], first) / counts
+    middle_sec = crossed_sec + alignment.grid.frame_sec / 2
+    for name in INTERVAL_NAMES:
+        passed[name] = alignment.grid.within(passed["start_sec"] + frames[name][first] - middle_sec)
     return passed
 
 

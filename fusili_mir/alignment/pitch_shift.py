@@ -330,7 +330,7 @@ class _KeySearch:
             search = RoughSearch(similarity, frame_sec, scale, options)
             seconds = excerpt.start_sec + (heard + 0.5) * frame_sec
             system = _systems_on_path(search, self.score.axis.columns["system"])
-            self._explained[number, key] = _Explained(search.reliability, search.likelihood, system, seconds)
+            self._explained[number, key] = _Explained(search.order, search.likelihood, system, seconds)
         return self._explained[number, key]
 
 

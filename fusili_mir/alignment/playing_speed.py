@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from fusili_mir.alignment.intervals import INTERVAL_NAMES
 from fusili_mir.alignment.results import Alignment
 from fusili_mir.arrays import Float64, Table
 from fusili_mir.geometry import FrameGrid
@@ -51,9 +52,9 @@ def result_at_own_speed(alignment: Alignment, grid: FrameGrid) -> Alignment:
     return replace(
         alignment,
         grid=grid,
-        frames=scaled(alignment.frames, ("onset_sec",)),
-        notes=scaled(alignment.notes, ("onset_sec", "offset_sec")),
-        measures=scaled(alignment.measures, ("start_sec", "end_sec")),
+        frames=scaled(alignment.frames, ("onset_sec", *INTERVAL_NAMES)),
+        notes=scaled(alignment.notes, ("onset_sec", "offset_sec", *INTERVAL_NAMES)),
+        measures=scaled(alignment.measures, ("start_sec", "end_sec", *INTERVAL_NAMES)),
         moments=None if moments is None else replace(moments, seconds=own(moments.seconds)),
     )
 

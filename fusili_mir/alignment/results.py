@@ -14,6 +14,7 @@ import numpy as np
 import partitura as pt
 
 from fusili_mir.alignment.anchors import Anchor
+from fusili_mir.alignment.intervals import INTERVAL_FIELDS, put_interval
 from fusili_mir.alignment.note_times import NoteTimes
 from fusili_mir.alignment.performance import NoteAlignment, note_alignment, performance_from_notes
 from fusili_mir.alignment.played import PLAYED_MEASURE_DTYPE, PLAYED_NOTE_DTYPE, PlayedScore
@@ -42,16 +43,17 @@ __all__ = [
 ]
 
 _TIMES: list[tuple[str, Any]] = [("onset_sec", "f8"), ("offset_sec", "f8"), ("confidence", "f4")]
-ALIGNED_NOTE_DTYPE = np.dtype([*PLAYED_NOTE_DTYPE.descr, *_TIMES])
+ALIGNED_NOTE_DTYPE = np.dtype([*PLAYED_NOTE_DTYPE.descr, *_TIMES, *INTERVAL_FIELDS])
 """One note as it sounds. Times are NaN and confidence is 0 for notes that were not heard: those before the
-start and after the end of the recording."""
+start and after the end of the recording. The onset lies between `earliest_sec` and `latest_sec`, with a
+probability of `INTERVAL_PROBABILITY`."""
 
 _SPAN: list[tuple[str, Any]] = [("start_sec", "f8"), ("end_sec", "f8"), ("confidence", "f4")]
-ALIGNED_MEASURE_DTYPE = np.dtype([*PLAYED_MEASURE_DTYPE.descr, *_SPAN])
+ALIGNED_MEASURE_DTYPE = np.dtype([*PLAYED_MEASURE_DTYPE.descr, *_SPAN, *INTERVAL_FIELDS])
 """One measure, each time it is played; times are NaN for measures that were not heard. Where only images are
-known, beats are NaN."""
+known, beats are NaN. Its start lies between `earliest_sec` and `latest_sec`, as a note does."""
 
-RELIABLE = 0.2
+RELIABLE = 0.5
 """Smallest `Alignment.reliability` at which the recording is taken to be of the score."""
 
 
@@ -90,6 +92,8 @@ class Alignment:
     stretches : tuple of (int, int), optional
         If only images are known: the measures as they are played, the first of each stretch, counted from 0, and
         the one after its last.
+    unfold_probability : float
+        Probability of this way of playing the repeats among all ways, if it was chosen; otherwise 1.
     """
 
     pages: Pages
@@ -107,6 +111,7 @@ class Alignment:
     recording: Recording | None = None
     anchors: tuple[Anchor, ...] = ()
     stretches: Stretches | None = None
+    unfold_probability: float = 1.0
 
     def __repr__(self) -> str:
         pages, grid = self.pages, self.grid
@@ -151,7 +156,7 @@ class Alignment:
 
     @property
     def reliability(self) -> float:
-        """How well the score explains the order of sounds in the recording, 0 to 1; see `WarpingPath`."""
+        """Probability that the recording is of this score, if it is as likely as not beforehand."""
         return self.path.reliability
 
     @property
@@ -183,13 +188,14 @@ def on_original_pages(alignment: Alignment) -> Alignment:
     )
 
 
-def aligned_notes(played: PlayedScore, times: NoteTimes) -> Table:
+def aligned_notes(played: PlayedScore, times: NoteTimes, grid: FrameGrid) -> Table:
     """Combine the notes of a score with their times."""
     notes = np.empty(len(played.notes), ALIGNED_NOTE_DTYPE)
     for name in PLAYED_NOTE_DTYPE.names or ():
         notes[name] = played.notes[name]
     notes["onset_sec"], notes["offset_sec"] = times.onset_sec, times.offset_sec
     notes["confidence"] = times.confidence
+    put_interval(notes, times.onset_sec, times.margin_sec, grid)
     return notes
 
 
@@ -205,6 +211,10 @@ def aligned_measures(played: PlayedScore, notes: Table, times: NoteTimes, grid: 
     for name, beat in (("start_sec", "start_beat"), ("end_sec", "end_beat")):
         measures[name] = np.where(inside, grid.within(times.tempo.to_seconds(measures[beat])), np.nan)
     measures["confidence"] = np.where(inside, _measure_confidence(measures, notes), 0.0)
+    order = np.flatnonzero(heard)[np.argsort(notes["onset_beat"][heard], kind="stable")]
+    if len(order):
+        margin_sec = np.interp(measures["start_beat"], notes["onset_beat"][order], times.margin_sec[order])
+        put_interval(measures, measures["start_sec"], margin_sec, grid)
     return measures
 
 

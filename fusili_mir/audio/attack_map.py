@@ -50,6 +50,17 @@ class AttackMap:
         groups = self.strength[: n_groups * factor].reshape(n_groups, factor, N_PITCHES)
         return np.asarray(groups.max(axis=1), dtype=np.float32)
 
+    def at(self, seconds: Float64) -> Float32:
+        """Return how strongly each pitch is struck at some moments, in nats [shape=(n, 88)].
+
+        The strongest of three steps counts; a pitch that is not struck has the logarithm of a faint strength.
+        """
+        step = np.rint((seconds - self.start_sec) / self.step_sec).astype(np.int64)
+        strongest = np.zeros((len(step), N_PITCHES), np.float32)
+        for away in (-1, 0, 1):
+            np.maximum(strongest, self.strength[np.clip(step + away, 0, len(self) - 1)], out=strongest)
+        return np.asarray(np.log(strongest + np.float32(_FAINTEST)))
+
     def nearest(self, seconds: Float64, pitches: Int64, reach_sec: Float64, spread_sec: float) -> Float64:
         """Move the onsets of notes to the attacks of their own pitches.
 

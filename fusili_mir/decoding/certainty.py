@@ -1,72 +1,141 @@
-"""How far the probabilities of the timing model can be trusted.
+"""How sure a result is: weights that turn clues into probabilities and intervals that hold.
 
-The model takes its own law for granted, and the way that the path has found: where a passage is lost, it is sure
-of every wrong note. A logistic regression on three numbers turns its posteriors into probabilities that hold: the
-posterior of the stop, the mean of those around it, and how unsteadily they follow each other. It was fitted to
-the 27 human performances of `benchmarks/human_piano.py`.
+The timing model takes its own law for granted, and the way that the path has found: where a passage is lost, it
+is sure of every wrong note. Three regressions on what the decoder sees (`stop_clues`, `piece_clues`) mend that:
+
+    right    log-odds that a stop begins within 0.1 s of its time
+    margin   logarithm of the seconds by which it may be early or late, with a probability of 0.9
+    piece    log-odds that the recording is of the score at all
+
+`benchmarks/fit_decoder.py` fits them for a bundle, in whose manifest they stand.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from typing import Any
 
 import numpy as np
 
 from fusili_mir.arrays import Float64
 
-__all__ = ["Certainty"]
+__all__ = [
+    "INTERVAL_PROBABILITY",
+    "NEAR_SEC",
+    "PIECE_BY_ORDER",
+    "Certainty",
+    "PieceWeights",
+    "StopWeights",
+    "log_odds",
+    "weighted",
+]
 
-_N_AROUND = 10  # stops to either side
-_LEAST = 1e-5  # what a posterior is from 0 and 1, at least
-_MOST_UNSTEADY = 2.0
+INTERVAL_PROBABILITY = 0.9
+"""Probability that a time lies between `earliest_sec` and `latest_sec`."""
+NEAR_SEC = 0.1
+"""How near the truth a time is that counts as right."""
+
+_LEAST = 1e-5  # what a probability is from 0 and 1, at least: as far as its log-odds are believed
+_LEAST_MARGIN_SEC, _MOST_MARGIN_SEC = 0.005, 60.0  # half a step of an attack map; beyond a minute all is lost
+
+
+@dataclass(frozen=True)
+class StopWeights:
+    """Weights of the clues to a stop; see `StopClues`, whose names they have."""
+
+    own: float
+    near: float
+    around: float
+    whole: float
+    attack: float
+    unsteady: float
+    unsteady_near: float
+    moved: float
+    lasting: float
+    spread: float
+    base: float
+
+
+@dataclass(frozen=True)
+class PieceWeights:
+    """Weights of the clues to a whole piece; see `PieceClues`, whose names they have."""
+
+    order: float
+    sure: float
+    struck: float
+    unsteady: float
+    base: float
+
+
+PIECE_BY_ORDER = PieceWeights(order=18.0, sure=0.0, struck=0.0, unsteady=0.0, base=-4.5)
+"""Weights where nothing but the order of the sounds is known."""
+
+
+def weighted(clues: Float64, weights: StopWeights | PieceWeights) -> Float64:
+    """Return the weighted sum of clues [shape=(..., n_clues)], plus the base [shape=(...)]."""
+    *factors, base = (getattr(weights, field.name) for field in fields(weights))
+    return np.asarray(clues @ np.array(factors) + base)
 
 
 @dataclass(frozen=True)
 class Certainty:
-    """Weights of a logistic regression: the log-odds that a stop begins within 0.1 s of its time.
+    """Three regressions; see the head of the module.
 
     Attributes
     ----------
-    own, around : float
-        Weight of the log-odds of its posterior, and of the mean of the posteriors around.
-    unsteady : float
-        Weight of the mean of ``|log(duration / duration at the local tempo)|`` around.
-    base : float
+    right, margin : StopWeights
+    piece : PieceWeights
     """
 
-    own: float
-    around: float
-    unsteady: float
-    base: float
+    right: StopWeights
+    margin: StopWeights
+    piece: PieceWeights = PIECE_BY_ORDER
 
-    def probability(self, posterior: Float64, seconds: Float64, expected_sec: Float64) -> Float64:
+    def probability(self, clues: Float64) -> Float64:
         """Return the probability that each stop begins within 0.1 s of its time.
 
         Parameters
         ----------
-        posterior : np.ndarray [shape=(n,)]
-            That probability under the timing model.
-        seconds, expected_sec : np.ndarray [shape=(n,)]
-            When the stops begin, and how long they last at the local tempo.
+        clues : np.ndarray [shape=(n, n_clues)]
+            See `StopClues.table`.
 
         Returns
         -------
         np.ndarray [shape=(n,)]
         """
-        lasting_sec = np.append(np.diff(seconds), expected_sec[-1:])
-        unsteady = np.abs(np.log(np.maximum(lasting_sec, 1e-3) / np.maximum(expected_sec, 1e-3)))
-        odds = self.own * _log_odds(posterior) + self.around * _log_odds(_mean_around(posterior))
-        odds += self.unsteady * _mean_around(np.minimum(unsteady, _MOST_UNSTEADY)) + self.base
-        return np.asarray(1 / (1 + np.exp(-odds)))
+        return _probability(weighted(clues, self.right))
+
+    def margin_sec(self, clues: Float64) -> Float64:
+        """Return by how much each stop may begin earlier or later, with a probability of 0.9 [shape=(n,)]."""
+        most = np.log(_MOST_MARGIN_SEC)
+        margin_sec = np.exp(np.minimum(weighted(clues, self.margin), most))
+        return np.asarray(np.maximum(margin_sec, _LEAST_MARGIN_SEC))
+
+    def of_notes(self, probability: Float64, margin_sec: Float64, attack: Float64) -> tuple[Float64, Float64]:
+        """Return the probabilities and margins of notes that are struck more strongly or weakly than their stop.
+
+        Parameters
+        ----------
+        probability, margin_sec : np.ndarray [shape=(n,)]
+            Those of the stops; what is certain stays so.
+        attack : np.ndarray [shape=(n,)]
+            Attack of each note minus that of its stop.
+
+        Returns
+        -------
+        probability, margin_sec : np.ndarray [shape=(n,)]
+        """
+        moved = _probability(log_odds(probability) + self.right.attack * attack)
+        wider = np.minimum(margin_sec * np.exp(self.margin.attack * attack), _MOST_MARGIN_SEC)
+        settled = (probability >= 1.0) | (probability <= 0.0)
+        return np.where(settled, probability, moved), np.where(settled, margin_sec, wider)
 
 
-def _log_odds(probability: Float64) -> Float64:
-    inside = np.clip(probability, _LEAST, 1 - _LEAST)
+def log_odds(probability: Any) -> Float64:
+    """Return the log-odds of probabilities, which are never quite 0 or 1."""
+    inside = np.clip(np.asarray(probability, np.float64), _LEAST, 1 - _LEAST)
     return np.asarray(np.log(inside / (1 - inside)))
 
 
-def _mean_around(values: Float64) -> Float64:
-    number = np.arange(len(values))
-    summed = np.append(0.0, np.cumsum(values))
-    first, end = np.maximum(number - _N_AROUND, 0), np.minimum(number + _N_AROUND + 1, len(values))
-    return np.asarray((summed[end] - summed[first]) / (end - first))
+def _probability(odds: Float64) -> Float64:
+    return np.asarray(1 / (1 + np.exp(-np.clip(odds, -50.0, 50.0))))

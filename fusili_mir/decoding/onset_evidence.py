@@ -21,7 +21,7 @@ from fusili_mir.decoding.timing_law import TimingLaw
 __all__ = ["AnyOnsets", "NoOnsets", "OnsetEvidence", "PitchedOnsets", "StopPitches"]
 
 _GROUP = 2  # steps in a cell of the grid on which stops are timed
-_REACH_STEPS = 5  # to either side of a cell's middle, where the onset itself is looked for
+# Steps over which an attack counts less by a factor of e: about the 25 ms of `TimingLaw.jitter_sec`.
 _SPREAD_STEPS = 3.0
 
 
@@ -69,7 +69,7 @@ class OnsetEvidence(Protocol):
 
     @property
     def certainty(self) -> Certainty | None:
-        """How posteriors become probabilities; None where that is not known."""
+        """How sure results are; None where that is not known."""
         ...
 
     def nats(self, stop: int, cells: slice) -> Float32:
@@ -86,6 +86,10 @@ class OnsetEvidence(Protocol):
 
     def refined(self, stops: Int64, seconds: Float64) -> Float64:
         """Move the beginnings of stops, known to a cell, to onsets nearby."""
+        ...
+
+    def attack(self, stops: Int64, seconds: Float64) -> Float64:
+        """Return how strongly each stop is struck at its second, in nats [shape=(n,)]; 0 if that is not known."""
         ...
 
 
@@ -142,8 +146,8 @@ class PitchedOnsets:
         return self.law.sound_weight
 
     @property
-    def certainty(self) -> Certainty:
-        """How posteriors become probabilities."""
+    def certainty(self) -> Certainty | None:
+        """How sure results are; None where that was not fitted."""
         return self.law.read_certainty if self.pitches.are_read else self.law.certainty
 
     def nats(self, stop: int, cells: slice) -> Float32:
@@ -159,15 +163,24 @@ class PitchedOnsets:
 
     def refined(self, stops: Int64, seconds: Float64) -> Float64:
         """Move the beginnings of stops to the strongest attack of their pitches nearby, or to any onset."""
+        if not self.law.refine_sec:
+            return seconds
         if self.envelope is not None and self.pitches.are_read:
-            return self.envelope.nearest_onset(seconds, (_REACH_STEPS + 1) * self.envelope.step_sec)
+            return _nearest_onset(self.envelope, seconds, self.law)
         strength, weights = self.attacks.strength, self.pitches.weights[stops]
         at = np.rint((seconds - self.attacks.start_sec) / self.attacks.step_sec).astype(np.int64)
-        away = np.arange(-_REACH_STEPS - 1, _REACH_STEPS + 2)
+        reach = round(self.law.refine_sec / self.attacks.step_sec)
+        away = np.arange(-reach - 1, reach + 2)
         around = np.clip(at[:, None] + away, 0, len(strength) - 1)
         # n: stops, p: pitches
         seen = np.stack([np.einsum("np,np->n", strength[step], weights) for step in around.T], axis=1)
         return _peaks(seen, at, away, self.attacks.step_sec, self.attacks.start_sec, seconds, self.law)
+
+    def attack(self, stops: Int64, seconds: Float64) -> Float64:
+        """Return the mean attack of the pitches of each stop at its second, in nats [shape=(n,)]."""
+        weights = self.pitches.weights[stops]
+        struck = np.einsum("np,np->n", self.attacks.at(seconds + self.law.bias_sec), weights)
+        return np.asarray(struck, dtype=np.float64)
 
 
 @dataclass(frozen=True)
@@ -204,8 +217,8 @@ class AnyOnsets:
         return self.law.sound_weight
 
     @property
-    def certainty(self) -> Certainty:
-        """How posteriors become probabilities."""
+    def certainty(self) -> Certainty | None:
+        """How sure results are; None where that was not fitted."""
         return self.law.read_certainty
 
     def nats(self, stop: int, cells: slice) -> Float32:
@@ -220,7 +233,11 @@ class AnyOnsets:
 
     def refined(self, stops: Int64, seconds: Float64) -> Float64:
         """Move the beginnings of stops to the onset nearest to them."""
-        return self.envelope.nearest_onset(seconds, (_REACH_STEPS + 1) * self.envelope.step_sec)
+        return _nearest_onset(self.envelope, seconds, self.law)
+
+    def attack(self, stops: Int64, seconds: Float64) -> Float64:
+        """Return zeros: which pitches are struck is not known."""
+        return np.zeros(len(stops))
 
 
 @dataclass(frozen=True)
@@ -264,6 +281,15 @@ class NoOnsets:
     def refined(self, stops: Int64, seconds: Float64) -> Float64:
         """Return the beginnings as they are."""
         return seconds
+
+    def attack(self, stops: Int64, seconds: Float64) -> Float64:
+        """Return zeros."""
+        return np.zeros(len(stops))
+
+
+def _nearest_onset(envelope: SoundEnvelope, seconds: Float64, law: TimingLaw) -> Float64:
+    """Move moments to the onset of anything nearby."""
+    return envelope.nearest_onset(seconds, law.refine_sec + envelope.step_sec) if law.refine_sec else seconds
 
 
 def _best_of_ranges(values: Float32, cells: Int64) -> Float32:

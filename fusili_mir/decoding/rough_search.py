@@ -126,8 +126,12 @@ class RoughSearch:
         return self._best_likelihood(self.likelihoods)
 
     @cached_property
-    def reliability(self) -> float:
-        """See `WarpingPath.reliability`."""
+    def order(self) -> float:
+        """How well the score explains the order of the sounds, 0 to 1.
+
+        0 if it explains the recording no better than the recording played backwards, 1 if ignoring the order of
+        the score would explain it no better.
+        """
         backwards = self._best_likelihood(self.likelihoods[::-1])
         free = float(np.maximum(self.likelihoods.max(axis=1), 0.0).sum()) / len(self.similarity.frames)
         if free - backwards < 1e-6:

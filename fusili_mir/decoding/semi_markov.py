@@ -14,14 +14,16 @@ best one, give the probability that a stop begins within a tenth of a second of 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields
 from itertools import pairwise
 
 import numpy as np
 
-from fusili_mir.arrays import Float32, Float64, Int64
+from fusili_mir.arrays import Bool, Float32, Float64, Int64
+from fusili_mir.decoding.certainty import NEAR_SEC
 from fusili_mir.decoding.onset_evidence import OnsetEvidence
+from fusili_mir.decoding.stop_clues import StopClues
 from fusili_mir.decoding.stop_likelihoods import StopLikelihoods
 from fusili_mir.decoding.stop_pins import Stretch
 from fusili_mir.decoding.timing_law import TimingLaw
@@ -34,8 +36,8 @@ _LONGEST_PASSED = 3  # stops in a row without a frame that may still have been p
 _LEAST_NATS = np.float32(-2.0)  # a frame that sounds different says so, and no more
 _LONG_SEC = 2.5  # a stop may last so much longer than three times what is usual
 _BLOCK_STOPS = 16
-_NEAR_SEC = 0.1
 _LEAST_GAP_SEC = 0.001
+_SPREADS = 1.645  # standard deviations of a normal distribution to either side that hold 90 %
 _FIRST_NATS_PER_SEC = 0.5  # how much the first stop is drawn to where the path has it
 
 
@@ -75,12 +77,28 @@ class TimedStops:
     seconds : np.ndarray [shape=(n,)]
         When they begin. Strictly increasing.
     probability : np.ndarray [shape=(n,)]
-        Posterior probability that each begins within 0.1 s of that, under the model.
+        Probability that each begins within 0.1 s of that.
+    margin_sec : np.ndarray [shape=(n,)]
+        By how much each may begin earlier or later, with a probability of `INTERVAL_PROBABILITY`.
+    clues : np.ndarray [shape=(n, n_clues)]
+        What the two rest on; see `StopClues.table`.
     """
 
     stops: Int64
     seconds: Float64
     probability: Float64
+    margin_sec: Float64
+    clues: Float64
+
+    @classmethod
+    def joined(cls, parts: Sequence[TimedStops]) -> TimedStops:
+        """Put parts one after another."""
+        columns = ([getattr(part, each.name) for part in parts] for each in fields(cls))
+        return cls(*(np.concatenate(column) for column in columns))
+
+    def among(self, rows: Bool) -> TimedStops:
+        """Return some of the stops."""
+        return type(self)(*(getattr(self, each.name)[rows] for each in fields(self)))
 
 
 def played_stops(stop: Int64) -> Int64:
@@ -130,10 +148,14 @@ def time_stops(
     visited, first = np.unique(stop, return_index=True)
     arrival_sec = np.interp(course.start[stops], course.start[visited], start_sec + frame[first] * frame_sec)
     lasting = course.start[stops + 1] - course.start[stops]
-    probability = np.zeros(len(stops))
+    path_sec = arrival_sec
+    probability, spread_sec = np.zeros(len(stops)), np.zeros(len(stops))
     pins = _Pins.of(stretch, len(stops), evidence)
     if pins.are_too_close:
-        return TimedStops(stops, pins.evenly(course.start[stops]), probability)
+        evenly_sec = pins.evenly(course.start[stops])
+        lost_sec = np.full(len(stops), pins.stretch.to_sec - pins.stretch.from_sec)
+        unknown = StopClues(probability, lost_sec, probability, evenly_sec, lost_sec, path_sec)
+        return TimedStops(stops, evenly_sec, probability, lost_sec, unknown.table())
     for each in _ROUNDS:
         tempo = local_tempo(lasting, arrival_sec, each.n_smoothed)
         expected_sec = [
@@ -145,13 +167,23 @@ def time_stops(
             stops, expected_sec, lasting, lattice, likelihoods, evidence, start_sec, frame_sec, law, each
         )
         is_last = each is _ROUNDS[-1]
-        cells, probability = _best_cells(terms, arrival_sec, with_probability=is_last)
+        cells, probability, spread_sec = _best_cells(terms, arrival_sec, with_probability=is_last)
         arrival_sec = evidence.start_sec + (cells + 0.5) * evidence.cell_sec
-        if is_last and evidence.certainty is not None:
-            probability = evidence.certainty.probability(probability, arrival_sec, np.array(expected_sec))
     refined_sec = pins.keep_seconds(evidence.refined(stops, arrival_sec))
     seconds = pins.keep_seconds(_strictly_increasing(refined_sec, pins.keep_seconds(arrival_sec)))
-    return TimedStops(stops, seconds, pins.keep_probability(probability))
+    seen = StopClues(
+        probability,
+        spread_sec,
+        evidence.attack(stops, seconds),
+        seconds,
+        np.array(expected_sec),
+        path_sec,
+    )
+    clues, certainty = seen.table(), evidence.certainty
+    margin_sec = evidence.cell_sec + _SPREADS * spread_sec
+    if certainty is not None:
+        probability, margin_sec = certainty.probability(clues), certainty.margin_sec(clues)
+    return TimedStops(stops, seconds, *pins.keep_certain(probability, margin_sec), clues)
 
 
 def local_tempo(lasting: Float64, arrival_sec: Float64, n_smoothed: int) -> Float64:
@@ -250,12 +282,13 @@ class _Pins:
             kept[-1] = stretch.to_sec
         return kept
 
-    def keep_probability(self, probability: Float64) -> Float64:
+    def keep_certain(self, probability: Float64, margin_sec: Float64) -> tuple[Float64, Float64]:
         """Be certain of what is known."""
-        kept = probability.copy()
-        kept[: int(self.stretch.is_pinned)] = 1.0
-        kept[self.n_stops - int(self.stretch.next_is_pinned) :] = 1.0
-        return kept
+        number = np.arange(self.n_stops)
+        known = (number < int(self.stretch.is_pinned)) | (
+            number >= self.n_stops - int(self.stretch.next_is_pinned)
+        )
+        return np.where(known, 1.0, probability), np.where(known, 0.0, margin_sec)
 
 
 @dataclass(frozen=True)
@@ -350,8 +383,10 @@ class _Column:
     source: Int64
 
 
-def _best_cells(terms: _Terms, arrival_sec: Float64, with_probability: bool) -> tuple[Int64, Float64]:
-    """Find the cells in which stops begin and, if asked for, how probable each is, by dynamic programming."""
+def _best_cells(
+    terms: _Terms, arrival_sec: Float64, with_probability: bool
+) -> tuple[Int64, Float64, Float64]:
+    """Find the cells in which stops begin and, if asked for, how probable and spread each is."""
     first, end, evidence = terms.lattice.first, terms.lattice.end, terms.evidence
     columns: list[_Column] = []
     best = np.zeros(0, np.float32)
@@ -381,15 +416,19 @@ def _best_cells(terms: _Terms, arrival_sec: Float64, with_probability: bool) -> 
     for number in range(len(columns) - 1, 0, -1):
         last = int(end[number - 1] - first[number - 1]) - 1
         chosen_cells[number - 1] = min(int(columns[number].source[chosen_cells[number]]), last)
-    probability = _probability(chosen_cells, columns, terms) if with_probability else np.ones(len(columns))
-    return first + chosen_cells, probability
+    if not with_probability:
+        return first + chosen_cells, np.ones(len(columns)), np.zeros(len(columns))
+    return first + chosen_cells, *_posterior(chosen_cells, columns, terms)
 
 
-def _probability(chosen: Int64, columns: list[_Column], terms: _Terms) -> Float64:
-    """Return the posterior probability of beginning near the chosen cells, by sums over all ways."""
+def _posterior(chosen: Int64, columns: list[_Column], terms: _Terms) -> tuple[Float64, Float64]:
+    """Return the posterior probability of beginning near the chosen cells, and the spread, in seconds.
+
+    Both come from sums over all ways. The spread is the root of the mean square distance from the chosen cell.
+    """
     first, end = terms.lattice.first, terms.lattice.end
-    near = round(_NEAR_SEC / terms.evidence.cell_sec)
-    probability = np.empty(len(columns))
+    near = round(NEAR_SEC / terms.evidence.cell_sec)
+    probability, spread_sec = np.empty(len(columns)), np.empty(len(columns))
     after = np.zeros_like(columns[-1].total)  # sums over all ways to go on from each cell
     for number in range(len(columns) - 1, -1, -1):
         here = columns[number]
@@ -397,6 +436,8 @@ def _probability(chosen: Int64, columns: list[_Column], terms: _Terms) -> Float6
         weight = np.exp(together - together.max())
         nearby = weight[max(chosen[number] - near, 0) : chosen[number] + near + 1]
         probability[number] = nearby.sum() / weight.sum()
+        away = np.arange(len(weight)) - chosen[number]
+        spread_sec[number] = np.sqrt(weight @ away**2 / weight.sum()) * terms.evidence.cell_sec
         if number:
             before = columns[number - 1]
             cells, cost = terms.durations(number - 1)
@@ -404,7 +445,7 @@ def _probability(chosen: Int64, columns: list[_Column], terms: _Terms) -> Float6
             gain = np.append(after + here.onset + before.until_next, _NEVER)
             after = _log_sum(gain[there] - cost) - before.until_here
             after = after - after.max()
-    return probability
+    return probability, spread_sec
 
 
 def _shifted(first: np.int64, end: np.int64, by: Int64, other_first: np.int64, other_end: np.int64) -> Int64:

@@ -23,11 +23,18 @@ class StopTimes:
         End of the last stop that was heard.
     confidence : np.ndarray [shape=(P,)]
         Probability that each begins within 0.1 s of its time; 0 for stops that were left out.
+    margin_sec : np.ndarray [shape=(P,)]
+        By how much each may begin earlier or later, with a probability of `INTERVAL_PROBABILITY`; NaN for stops
+        without an onset.
+    attack : np.ndarray [shape=(P,)]
+        How strongly its pitches are struck there, in nats; 0 where that is not known.
     """
 
     onset_sec: Float64
     end_sec: float
     confidence: Float64
+    margin_sec: Float64
+    attack: Float64
 
     @property
     def is_heard(self) -> Bool:

@@ -15,8 +15,6 @@ from fusili_mir.errors import InputError
 
 __all__ = ["TimingLaw"]
 
-_OF_PITCHES = Certainty(own=0.241, around=0.201, unsteady=-1.535, base=0.013)
-_OF_READ_PITCHES = Certainty(own=0.228, around=0.286, unsteady=-0.598, base=-0.563)
 _SLOW_GROWTH = 2.0  # beyond `rare_nats` a cost grows with its square root
 
 
@@ -53,8 +51,13 @@ class TimingLaw:
         Usual duration of a grace note, and the spread of its logarithm.
     bias_sec : float
         How late attacks are seen.
-    certainty, read_certainty : Certainty
-        How posteriors become probabilities, with known pitches and where pitches are read or not known.
+    refine_sec : float
+        How far from the middle of its cell the onset of a stop is looked for; 0: it is not.
+    chord_sec : float
+        How far the notes of a chord may be from their stop; 0: they begin together.
+    certainty, read_certainty : Certainty, optional
+        How sure results are, with known pitches and where pitches are read or not known; if None, the posteriors
+        of the model are taken at their word.
     """
 
     onset_weight: float = 3.5
@@ -74,8 +77,10 @@ class TimingLaw:
     grace_sec: float = 0.09
     grace_spread: float = 0.7
     bias_sec: float = 0.0015
-    certainty: Certainty = _OF_PITCHES
-    read_certainty: Certainty = _OF_READ_PITCHES
+    refine_sec: float = 0.05
+    chord_sec: float = 0.08
+    certainty: Certainty | None = None
+    read_certainty: Certainty | None = None
 
     def __post_init__(self) -> None:
         positive = ["onset_strength", "read_onset_strength", "faintest_strength"]

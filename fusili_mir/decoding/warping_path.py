@@ -7,14 +7,16 @@ how scores are played times the stops.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
 from fusili_mir.arrays import Bool, Float32, Float64, Int64
 from fusili_mir.audio.sound_envelope import FrameSound
+from fusili_mir.decoding.certainty import PIECE_BY_ORDER, StopWeights
 from fusili_mir.decoding.course import Course
 from fusili_mir.decoding.onset_evidence import NoOnsets, OnsetEvidence, PitchedOnsets
+from fusili_mir.decoding.piece_clues import PieceClues
 from fusili_mir.decoding.rough_search import DecodingOptions, RoughSearch, path_costs
 from fusili_mir.decoding.semi_markov import TimedStops, time_stops
 from fusili_mir.decoding.similarity import CourseSimilarity
@@ -28,19 +30,36 @@ from fusili_mir.geometry import FrameGrid
 from fusili_mir.short_repr import short_repr
 
 __all__ = [
-    "TRUSTED_RELIABILITY",
     "DecodedCourse",
     "DecodingOptions",
+    "PathClues",
     "RoughSearch",
     "WarpingPath",
     "decode_path",
 ]
 
-TRUSTED_RELIABILITY = 0.2
-"""Least reliability of a path whose probabilities are taken at their word; below, they are lowered."""
-
 _BAND_FRAMES = 64
 _SHORT_SEC = 2.0
+_ATTACK = [each.name for each in fields(StopWeights)].index("attack")
+
+
+@short_repr
+@dataclass(frozen=True)
+class PathClues:
+    """Clues to how sure a path is.
+
+    Attributes
+    ----------
+    stops : np.ndarray of int [shape=(n,)]
+        The stops that were timed.
+    of_stops : np.ndarray [shape=(n, n_clues)]
+        See `StopClues.table`.
+    of_piece : PieceClues
+    """
+
+    stops: Int64
+    of_stops: Float64
+    of_piece: PieceClues
 
 
 @short_repr
@@ -59,8 +78,12 @@ class WarpingPath:
     confidence : np.ndarray of float [shape=(M,)]
         Probability that the stop of the frame begins within 0.1 s of its time; 0 in the filler.
     reliability : float
-        Reliability of the whole path: 0 if the score explains the recording no better than the recording played
-        backwards, 1 if ignoring the order of the score would explain it no better.
+        Probability that the recording is of this score, if it is as likely as not beforehand.
+    margin_sec : np.ndarray of float [shape=(M,)]
+        By how much the stop of the frame may begin earlier or later, with a probability of
+        `INTERVAL_PROBABILITY`; infinite in the filler.
+    clues : PathClues, optional
+        What these probabilities rest on.
     """
 
     stop: Int64
@@ -68,6 +91,8 @@ class WarpingPath:
     similarity: Float32
     confidence: Float32
     reliability: float
+    margin_sec: Float64
+    clues: PathClues | None = None
 
 
 @dataclass(frozen=True)
@@ -143,17 +168,23 @@ def decode_path(
     music = np.flatnonzero(~path.is_filler)
     if not len(music):
         raise InputError("nothing in the recording sounds like the score; is it a recording of this piece?")
-    timed = _timed([_time(path, music, each, likelihoods, evidence, grid, options.law) for each in stretches])
-    trusted = min(1.0, rough.reliability / TRUSTED_RELIABILITY)
-    times = _stop_times(timed, similarity.course, music, grid, trusted)
+    timed = TimedStops.joined(
+        [_time(path, music, each, likelihoods, evidence, grid, options.law) for each in stretches]
+    )
     stop, is_filler = _frames(timed, path, grid, likelihoods)
+    clues = _piece_clues(timed, rough.order, evidence)
+    weights = PIECE_BY_ORDER if evidence.certainty is None else evidence.certainty.piece
+    reliability = clues.probability(weights)
+    times = _stop_times(timed, similarity.course, music, grid, reliability)
     return DecodedCourse(
         WarpingPath(
             stop=stop,
             is_filler=is_filler,
             similarity=similarity.pairs(np.arange(n_frames), stop),
             confidence=np.where(is_filler, 0.0, times.confidence[stop]).astype(np.float32),
-            reliability=rough.reliability,
+            reliability=reliability,
+            margin_sec=np.where(is_filler, np.inf, times.margin_sec[stop]),
+            clues=PathClues(timed.stops, timed.clues, clues),
         ),
         times,
     )
@@ -224,10 +255,12 @@ def _time(
     if stretch.next_is_pinned:
         frame, stop = _with_pin(frame, stop, stretch.end, stretch.to_sec, grid, at_end=True)
     if not len(stop):
-        return TimedStops(np.empty(0, np.int64), np.empty(0), np.empty(0))
+        n_clues = len(fields(StopWeights)) - 1
+        return TimedStops(
+            np.empty(0, np.int64), np.empty(0), np.empty(0), np.empty(0), np.empty((0, n_clues))
+        )
     timed = time_stops(stop, frame, likelihoods, evidence, grid.start_sec, grid.frame_sec, law, stretch)
-    own = timed.stops < stretch.end
-    return TimedStops(timed.stops[own], timed.seconds[own], timed.probability[own])
+    return timed.among(timed.stops < stretch.end)
 
 
 def _with_pin(
@@ -240,11 +273,15 @@ def _with_pin(
     return np.append(at, frame), np.append(pinned, stop)
 
 
-def _timed(stretches: list[TimedStops]) -> TimedStops:
-    return TimedStops(
-        np.concatenate([each.stops for each in stretches]),
-        np.concatenate([each.seconds for each in stretches]),
-        np.concatenate([each.probability for each in stretches]),
+def _piece_clues(timed: TimedStops, order: float, evidence: OnsetEvidence) -> PieceClues:
+    """Look at a path as a whole."""
+    of_stop = dict(zip((each.name for each in fields(StopWeights)), timed.clues.T, strict=False))
+    elsewhere = np.roll(timed.stops, len(timed.stops) // 2)
+    return PieceClues(
+        order=order,
+        sure=float(of_stop["own"].mean()),
+        struck=float(np.mean(of_stop["attack"] - evidence.attack(elsewhere, timed.seconds))),
+        unsteady=float(of_stop["unsteady"].mean()),
     )
 
 
@@ -275,17 +312,30 @@ def _with_silences(path: DecodedPath, sounding: Int64, n_frames: int) -> Decoded
 
 
 def _stop_times(
-    timed: TimedStops, course: Course, music: Int64, grid: FrameGrid, trusted: float
+    timed: TimedStops, course: Course, music: Int64, grid: FrameGrid, reliability: float
 ) -> StopTimes:
-    """Put the times of stops in order; stops that were left out lie between their neighbours as in the score."""
+    """Put the times of stops in order; stops that were left out lie between their neighbours as in the score.
+
+    A time is right only if the recording is of the score. What is certain stays so.
+    """
     onset_sec, probability = np.full(len(course), np.nan), np.zeros(len(course))
-    onset_sec[timed.stops], probability[timed.stops] = timed.seconds, trusted * timed.probability
+    margin_sec, attack = np.full(len(course), np.nan), np.zeros(len(course))
+    certain = timed.probability >= 1.0
+    onset_sec[timed.stops] = timed.seconds
+    probability[timed.stops] = np.where(certain, 1.0, reliability * timed.probability)
+    margin_sec[timed.stops], attack[timed.stops] = timed.margin_sec, timed.clues[:, _ATTACK]
     heard = np.arange(timed.stops[0], timed.stops[-1] + 1)
     left_out = heard[np.isnan(onset_sec[heard])]
     onset_sec[left_out] = np.interp(course.start[left_out], course.start[timed.stops], timed.seconds)
+    after = np.searchsorted(timed.stops, left_out)  # the next stop that was timed
+    earliest_sec, latest_sec = timed.seconds - timed.margin_sec, timed.seconds + timed.margin_sec
+    margin_sec[left_out] = np.maximum(
+        onset_sec[left_out] - earliest_sec[after - 1], latest_sec[after] - onset_sec[left_out]
+    )
     onset_sec[heard] = grid.within(onset_sec[heard])
     end_sec = float(grid.within(grid.start_sec + (music[-1] + 1) * grid.frame_sec))
-    return StopTimes(onset_sec, max(end_sec, float(onset_sec[heard[-1]])), probability)
+    end_sec = max(end_sec, float(onset_sec[heard[-1]]))
+    return StopTimes(onset_sec, end_sec, probability, margin_sec, attack)
 
 
 def _frames(

@@ -74,6 +74,7 @@ def alignment_to_json(alignment: Alignment) -> dict[str, Any]:
         "model": None if made_with is None else asdict(made_with.model),
         "options": None if made_with is None else made_with.options,
         "unfold": alignment.repeats,
+        "unfold_probability": round(alignment.unfold_probability, 4),
         "reliability": round(alignment.reliability, 4),
         "is_reliable": bool(alignment.is_reliable),
         "pitch": None if alignment.pitch is None else alignment.pitch.to_json(),

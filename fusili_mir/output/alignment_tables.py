@@ -14,13 +14,14 @@ from fusili_mir.alignment.results import Alignment
 __all__ = ["save_frames_csv", "save_measures_csv", "save_notes_csv"]
 
 _BOX = ("page", "x0", "y0", "x1", "y1")
+_SURE = ("confidence", "earliest_sec", "latest_sec")
 
 
 def save_notes_csv(alignment: Alignment, filename: str | Path) -> None:
-    """Write one row per sounding note: its times, the box of its head, and its confidence."""
+    """Write one row per sounding note: its times, the box of its head, and how sure its onset is."""
     notes = alignment.notes
     numbers = dict(zip(alignment.measures["measure"], alignment.measures["number"], strict=True))
-    header = ("id", "measure", "onset_beat", "pitch", "onset_sec", "offset_sec", *_BOX, "confidence")
+    header = ("id", "measure", "onset_beat", "pitch", "onset_sec", "offset_sec", *_BOX, *_SURE)
     _write(
         filename,
         header,
@@ -36,11 +37,12 @@ def save_notes_csv(alignment: Alignment, filename: str | Path) -> None:
 
 
 def save_measures_csv(alignment: Alignment, filename: str | Path) -> None:
-    """Write one row per measure each time it is played: its times, its box, its confidence, and its tempo.
+    """Write one row per measure each time it is played: its times, its box, how sure its start is,
+    and its tempo.
 
     Beats a minute are left empty where only images are known, measures a minute never.
     """
-    copied = ("start_sec", "end_sec", *_BOX, "confidence")
+    copied = ("start_sec", "end_sec", *_BOX, *_SURE)
     header = ("measure", *copied, "beats_per_minute", "measures_per_minute")
     measures = alignment.measures
     lasting_sec = measures["end_sec"] - measures["start_sec"]
@@ -55,7 +57,7 @@ def save_measures_csv(alignment: Alignment, filename: str | Path) -> None:
 
 def save_frames_csv(alignment: Alignment, filename: str | Path) -> None:
     """Write one row per audio frame: the place on the page that sounds in it."""
-    header = ("onset_sec", "page", "x", "y", "confidence")
+    header = ("onset_sec", "page", "x", "y", *_SURE)
     _write(filename, header, ([frame[name] for name in header] for frame in alignment.frames))
 
 

@@ -39,7 +39,7 @@ def frames_at_two_per_beat(pages: Pages, played: PlayedScore) -> np.ndarray:
     end = float(played.measures["end_beat"].max())
     grid = FrameGrid(int(2 * end), 0.5)
     ones = np.ones(len(grid), np.float32)
-    path = WarpingPath(np.zeros(len(grid), np.int64), ones < 0, ones, ones, 0.5)
+    path = WarpingPath(np.zeros(len(grid), np.int64), ones < 0, ones, ones, 0.5, 0.3 * ones)
     tempo = TempoMap(np.array([0.0, end]), np.array([0.0, end]))
     return frames_of_notes(path, played, tempo, axis_over(pages), grid)
 
@@ -86,7 +86,11 @@ def test_at_a_line_break_the_place_jumps_to_the_next_system(tmp_path: Path) -> N
 def test_frames_are_as_sure_as_the_path(tmp_path: Path) -> None:
     (tmp_path / "one.musicxml").write_text(score([measure(note("C5", "half"), first=True)]))
     pages = render_pages(tmp_path / "one.musicxml")
-    assert frames_at_two_per_beat(pages, play_pages(pages))["confidence"].tolist() == [1.0] * 4
+    frames = frames_at_two_per_beat(pages, play_pages(pages))
+    assert frames["confidence"].tolist() == [1.0] * 4
+    # 0.3 s to either side of their middles at 0.25, 0.75, 1.25 and 1.75 s, within the recording
+    assert frames["earliest_sec"] == pytest.approx([0.0, 0.45, 0.95, 1.45])
+    assert frames["latest_sec"] == pytest.approx([0.55, 1.05, 1.55, 2.0])
 
 
 PLACES = np.array([5, 15, 25, 35, 45, 55])
@@ -98,10 +102,10 @@ def frames_of_six_places(onset_sec: list[float], start_sec: float = 0.0) -> np.n
     axis = axis_of(20, n_systems=3)
     lengths = np.where(np.arange(60) % 20 < 5, 0.0, 1.0)
     course = Course(PLACES, np.arange(7), np.array([0.0, 10, 15, 25, 30, 40, 45]))
-    times = StopTimes(np.array(onset_sec), 5.0, np.ones(6))
+    times = StopTimes(np.array(onset_sec), 5.0, np.ones(6), np.ones(6), np.zeros(6))
     grid = FrameGrid(50, 0.1, start_sec)
     ones = np.ones(len(grid), np.float32)
-    path = WarpingPath(np.zeros(len(grid), np.int64), ones < 0, ones, ones, 0.5)
+    path = WarpingPath(np.zeros(len(grid), np.int64), ones < 0, ones, ones, 0.5, 0.3 * ones)
     places = NotePlaces(course, PLACES, PLACES, lengths)
     return frames_of_places(path, places, times, reading_course(np.arange(len(axis))), axis, grid)
 

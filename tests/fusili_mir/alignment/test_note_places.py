@@ -48,7 +48,8 @@ def places_of(frames: npt.ArrayLike, columns: npt.ArrayLike, n_systems: int = 1)
 
 
 def times_at(*onset_sec: float) -> StopTimes:
-    return StopTimes(np.array(onset_sec), 99.0, np.ones(len(onset_sec)))
+    ones = np.ones(len(onset_sec))
+    return StopTimes(np.array(onset_sec), 99.0, ones, ones, ones)
 
 
 def test_a_head_of_several_columns_is_one_place_and_paper_is_not_a_place() -> None:

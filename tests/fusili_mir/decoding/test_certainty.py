@@ -1,32 +1,60 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from fusili_mir.decoding.certainty import Certainty
+from fusili_mir.arrays import Float64
+from fusili_mir.decoding.certainty import Certainty, PieceWeights, StopWeights, log_odds, weighted
+from fusili_mir.decoding.piece_clues import PieceClues
 
-ONE_SEC_APART = np.arange(50.0)
-ONE_SEC = np.ones(50)
-
-
-def test_the_log_odds_are_a_weighted_sum() -> None:
-    posterior = np.full(50, 0.9)  # log-odds log(9), of the mean around, too
-    certainty = Certainty(own=0.5, around=0.25, unsteady=-1.0, base=0.1)
-    probability = certainty.probability(posterior, ONE_SEC_APART, ONE_SEC)
-    assert probability == pytest.approx(1 / (1 + np.exp(-(0.75 * np.log(9) + 0.1))))
+NOTHING = StopWeights(*np.zeros(11).tolist())
+RIGHT = replace(NOTHING, own=0.5, attack=1.0, base=0.25)
+MARGIN = replace(NOTHING, attack=-1.0, base=float(np.log(0.05)))
 
 
-def test_a_sure_stop_among_doubtful_ones_is_doubtful() -> None:
-    posterior = np.full(50, 0.1)
-    posterior[25] = 1.0
-    certainty = Certainty(own=0.2, around=0.8, unsteady=0.0, base=0.0)
-    sure = certainty.probability(np.ones(50), ONE_SEC_APART, ONE_SEC)[25]
-    assert certainty.probability(posterior, ONE_SEC_APART, ONE_SEC)[25] < 0.8 < 0.99 < sure
+def clues(own: float = 0.0, attack: float = 0.0) -> Float64:
+    row = np.zeros((1, 10))
+    row[0, 0], row[0, 4] = own, attack
+    return row
 
 
-def test_stops_that_follow_each_other_unsteadily_are_less_certain() -> None:
-    unsteady = ONE_SEC_APART + 0.4 * (-1.0) ** np.arange(50)
-    certainty = Certainty(own=0.2, around=0.2, unsteady=-1.5, base=0.0)
-    posterior = np.full(50, 0.99)
-    steady = certainty.probability(posterior, ONE_SEC_APART, ONE_SEC)
-    assert np.all(certainty.probability(posterior, unsteady, ONE_SEC) < steady)
+def test_the_log_odds_are_a_weighted_sum_of_the_clues_in_the_order_of_their_names() -> None:
+    certainty = Certainty(RIGHT, MARGIN)
+    assert log_odds(certainty.probability(clues(own=3.0, attack=-2.0))) == pytest.approx(
+        0.5 * 3 - 2 + 0.25, abs=1e-4
+    )
+
+
+def test_a_stop_that_is_struck_weakly_has_a_wider_interval() -> None:
+    certainty = Certainty(RIGHT, MARGIN)
+    assert certainty.margin_sec(clues())[0] == pytest.approx(0.05)
+    assert certainty.margin_sec(clues(attack=-1.0))[0] == pytest.approx(0.05 * np.e)
+
+
+def test_an_interval_is_never_empty_and_never_longer_than_two_minutes() -> None:
+    certainty = Certainty(RIGHT, MARGIN)
+    assert certainty.margin_sec(clues(attack=1e6))[0] == pytest.approx(0.005)
+    assert certainty.margin_sec(clues(attack=-1e6))[0] == pytest.approx(60.0)
+
+
+def test_a_note_struck_like_its_stop_is_as_sure_and_one_struck_weakly_less() -> None:
+    certainty = Certainty(RIGHT, MARGIN)
+    probability, margin_sec = certainty.of_notes(
+        np.array([0.9, 0.9, 1.0, 0.0]), np.array([0.1, 0.1, 0.0, 0.1]), np.array([0.0, -2.0, -2.0, 2.0])
+    )
+    assert probability[0] == pytest.approx(0.9)
+    assert margin_sec[0] == pytest.approx(0.1)
+    assert probability[1] < 0.6
+    assert margin_sec[1] > 0.7
+    assert probability[2] == 1.0  # what is known stays so
+    assert margin_sec[2] == 0.0
+    assert probability[3] == 0.0  # and what was left out
+
+
+def test_the_probability_of_a_piece_is_one_half_where_its_log_odds_are_zero() -> None:
+    weights = PieceWeights(order=10.0, sure=0, struck=2.0, unsteady=0, base=-3.0)
+    seen = PieceClues(order=0.1, sure=9.0, struck=1.0, unsteady=9.0)
+    assert float(weighted(seen.row(), weights)) == pytest.approx(0.0)
+    assert seen.probability(weights) == pytest.approx(0.5)

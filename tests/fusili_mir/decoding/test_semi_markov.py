@@ -53,6 +53,9 @@ class TableOnsets:
     def refined(self, stops: Int64, seconds: Float64) -> Float64:
         return seconds
 
+    def attack(self, stops: Int64, seconds: Float64) -> Float64:
+        return np.zeros(len(stops))
+
 
 def likelihoods_of(frames: npt.ArrayLike, start: npt.ArrayLike, sounds: npt.ArrayLike) -> StopLikelihoods:
     """One column per stop; ``sounds[p]`` is what stop p looks like, ``frames[m]`` what is heard."""
@@ -112,12 +115,14 @@ def slow_totals(terms: _Terms, arrival_sec: float) -> dict[tuple[int, ...], floa
 def test_the_search_finds_what_trying_everything_finds_and_is_as_sure(seed: int, n_stops: int) -> None:
     terms = random_terms(seed, n_stops, n_cells={2: 60, 3: 36, 4: 22}[n_stops])
     totals = slow_totals(terms, arrival_sec=0.2)
-    cells, probability = _best_cells(terms, np.array([0.2]), with_probability=True)
+    cells, probability, spread_sec = _best_cells(terms, np.array([0.2]), with_probability=True)
     assert totals[tuple(cells.tolist())] == pytest.approx(max(totals.values()), abs=1e-3)
     ways, nats = np.array(list(totals)), np.array(list(totals.values()))
     share = np.exp(nats - nats.max()) / np.exp(nats - nats.max()).sum()
     near = [share[np.abs(ways[:, n] - cells[n]) <= 5].sum() for n in range(n_stops)]  # 5 cells are 0.1 s
     assert probability == pytest.approx(near, abs=2e-3)
+    squares = share @ (0.02 * (ways - cells)) ** 2  # of the distance in seconds, for each stop
+    assert spread_sec == pytest.approx(np.sqrt(squares), abs=2e-3)
 
 
 def test_the_likelihoods_of_frames_count_from_the_cell_of_a_stop_to_that_of_the_next() -> None:

@@ -99,6 +99,7 @@ def test_excerpts_are_found_in_the_whole_score(
     ],
     ids=str,
 )
+@pytest.mark.filterwarnings("ignore:the score hardly explains the recording")
 def test_nonsense_in_a_constant_falls_through_the_floor(
     example: Example,
     encoder: Encoder,

@@ -66,8 +66,10 @@ def test_the_table_of_notes_has_a_row_for_each_with_its_head(out: Path, repeated
     rows = rows_of(out / "notes.csv")
     assert list(rows[0]) == [
         "id", "measure", "onset_beat", "pitch", "onset_sec", "offset_sec",
-        "page", "x0", "y0", "x1", "y1", "confidence",
+        "page", "x0", "y0", "x1", "y1", "confidence", "earliest_sec", "latest_sec",
     ]  # fmt: skip
+    for row in rows:
+        assert float(row["earliest_sec"]) <= float(row["onset_sec"]) <= float(row["latest_sec"])
     assert [row["id"] for row in rows] == repeated.notes["id"].tolist()
     assert [row["measure"] for row in rows] == ["0", "1", "1", "2", "1", "1", "3"]
     assert [float(row["x0"]) for row in rows] == pytest.approx(repeated.notes["x0"].tolist(), abs=1e-3)
@@ -76,7 +78,8 @@ def test_the_table_of_notes_has_a_row_for_each_with_its_head(out: Path, repeated
 def test_notes_that_were_not_heard_have_no_seconds_in_the_table(tmp_path: Path, cut_short: Alignment) -> None:
     save_alignment(cut_short, tmp_path / "out", ["notes", "measures"])
     rows = rows_of(tmp_path / "out" / "notes.csv")
-    assert [row["onset_sec"] == "" for row in rows] == [False] * 10 + [True] * 6
+    for name in ("onset_sec", "earliest_sec", "latest_sec"):
+        assert [row[name] == "" for row in rows] == [False] * 10 + [True] * 6
     rows = rows_of(tmp_path / "out" / "measures.csv")
     assert [row["start_sec"] == "" for row in rows] == [False] * 5 + [True] * 3
 
@@ -84,9 +87,11 @@ def test_notes_that_were_not_heard_have_no_seconds_in_the_table(tmp_path: Path, 
 def test_the_table_of_measures_lists_each_time_a_measure_is_played(out: Path) -> None:
     rows = rows_of(out / "measures.csv")
     assert list(rows[0]) == [
-        "measure", "start_sec", "end_sec", "page", "x0", "y0", "x1", "y1", "confidence",
-        "beats_per_minute", "measures_per_minute",
+        "measure", "start_sec", "end_sec", "page", "x0", "y0", "x1", "y1",
+        "confidence", "earliest_sec", "latest_sec", "beats_per_minute", "measures_per_minute",
     ]  # fmt: skip
+    for row in rows:
+        assert float(row["earliest_sec"]) <= float(row["start_sec"]) <= float(row["latest_sec"])
     assert [row["measure"] for row in rows] == ["0", "1", "2", "1", "3"]
     assert [float(row["start_sec"]) for row in rows] == pytest.approx(
         [0.48, 0.96, 1.92, 2.88, 3.84], abs=0.04
@@ -103,7 +108,8 @@ def test_the_table_of_measures_gives_their_tempo(out: Path, repeated: Alignment)
 
 def test_the_table_of_frames_can_be_read_by_numpy(out: Path, repeated: Alignment) -> None:
     table = np.genfromtxt(out / "frames.csv", delimiter=",", names=True)
-    assert table.dtype.names == ("onset_sec", "page", "x", "y", "confidence")
+    assert table.dtype.names == ("onset_sec", "page", "x", "y", "confidence", "earliest_sec", "latest_sec")
+    assert np.all(table["earliest_sec"] <= table["latest_sec"])
     assert table["x"] == pytest.approx(repeated.frames["x"], abs=1e-3)
 
 

@@ -1,0 +1,147 @@
+"""Fitting how sure the times of notes are: their probability of being right to 0.1 s, and their interval."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, fields
+
+import numpy as np
+
+from fusili_benchmarks.calibration import (
+    area_under_curve,
+    calibration_error,
+    fit_logistic,
+    fit_quantile,
+    held_out,
+    reliability_table,
+)
+from fusili_benchmarks.performances import Performance
+from fusili_mir.alignment.playing_course import playing_course
+from fusili_mir.alignment.results import Alignment
+from fusili_mir.arrays import Bool, Float64, Int64
+from fusili_mir.audio.attack_map import pitch_index
+from fusili_mir.decoding.certainty import INTERVAL_PROBABILITY, NEAR_SEC, StopWeights
+from fusili_mir.errors import InputError
+
+__all__ = ["SeenNotes", "certainty_report", "fit_certainty", "notes_from_images", "notes_with_score"]
+
+_LEAST_SEC, _MOST_SEC = 0.001, 60.0  # errors are counted as at least and at most so much
+_EDGES = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98, 1.01)
+_ATTACK = [field.name for field in fields(StopWeights)].index("attack")
+
+
+@dataclass(frozen=True)
+class SeenNotes:
+    """The notes of a performance that have a time.
+
+    Attributes
+    ----------
+    group : str
+        What is held out together: the composer.
+    clues : np.ndarray [shape=(n, n_clues)]
+    errors_sec : np.ndarray [shape=(n,)]
+        Absolute errors.
+    """
+
+    group: str
+    clues: Float64
+    errors_sec: Float64
+
+    @property
+    def log_errors(self) -> Float64:
+        """Logarithms of the errors."""
+        return np.asarray(np.log(np.clip(self.errors_sec, _LEAST_SEC, _MOST_SEC)))
+
+
+def notes_with_score(
+    alignment: Alignment, performance: Performance, bias_sec: float, group: str
+) -> SeenNotes:
+    """Return the clues to the notes of a score: those to their stops, and the attacks of their own pitches."""
+    played, path = alignment.played, alignment.path
+    if played is None or path.clues is None or performance.audio.attacks is None:
+        raise InputError("expected an alignment with a symbolic score, and attacks")
+    row_of = {str(note): row for row, note in enumerate(alignment.notes["id"])}
+    rows = np.array([row_of.get(each, row_of.get(each.removesuffix("-1"), -1)) for each in performance.true])
+    true_sec = np.array(list(performance.true.values()))
+    stop = playing_course(played, alignment.axis).stop_of_note[rows]
+    place, is_timed = _places(path.clues.stops, stop)
+    onset_sec = alignment.notes["onset_sec"][rows]
+    used = (rows >= 0) & np.isfinite(onset_sec) & is_timed & (stop >= 0)
+    clues = path.clues.of_stops[place[used]].copy()
+    attacks = performance.audio.attacks.at(onset_sec[used] + bias_sec)
+    clues[:, _ATTACK] = attacks[np.arange(len(clues)), pitch_index(alignment.notes["pitch"][rows][used])]
+    return SeenNotes(group, clues, np.abs(onset_sec - true_sec)[used])
+
+
+def notes_from_images(alignment: Alignment, performance: Performance, group: str) -> SeenNotes:
+    """Return the clues to the first playing of each note head, on images."""
+    if alignment.path.clues is None:
+        raise InputError("expected an alignment with its clues")
+    heads = {str(note["notated_id"]): note for note in performance.pages.notes}
+    known = [
+        (heads[note.removesuffix("-1")], second)
+        for note, second in performance.true.items()
+        if note.endswith("-1") and note.removesuffix("-1") in heads
+    ]
+    boxes = np.array([head for head, _ in known])
+    x, y = (boxes["x0"] + boxes["x1"]) / 2, (boxes["y0"] + boxes["y1"]) / 2
+    found_sec = alignment.position_maps.position_to_seconds(boxes["page"], x, y)
+    errors_sec = np.abs(found_sec - np.array([second for _, second in known]))
+    frame = np.clip(alignment.grid.index(np.nan_to_num(found_sec)), 0, len(alignment.grid) - 1)
+    place, is_timed = _places(alignment.path.clues.stops, alignment.path.stop[frame])
+    used = np.isfinite(errors_sec) & is_timed & ~alignment.path.is_filler[frame]
+    return SeenNotes(group, alignment.path.clues.of_stops[place[used]], errors_sec[used])
+
+
+def fit_certainty(notes: Sequence[SeenNotes]) -> dict[str, dict[str, float]]:
+    """Fit both regressions to all notes; as a table for a manifest."""
+    clues = np.concatenate([each.clues for each in notes])
+    right = np.concatenate([each.errors_sec <= NEAR_SEC for each in notes])
+    logarithms = np.concatenate([each.log_errors for each in notes])
+    return {
+        "right": _table(fit_logistic(clues, right)),
+        "margin": _table(fit_quantile(clues, logarithms, INTERVAL_PROBABILITY)),
+    }
+
+
+def certainty_report(notes: Sequence[SeenNotes]) -> str:
+    """Measure both regressions on groups that they were not fitted to."""
+    groups, clues = [each.group for each in notes], [each.clues for each in notes]
+    right = [each.errors_sec <= NEAR_SEC for each in notes]
+    targets = [each.astype(np.float64) for each in right]
+    odds = held_out(groups, clues, targets, lambda x, y: fit_logistic(x, y > 0))
+    margin = held_out(
+        groups,
+        clues,
+        [each.log_errors for each in notes],
+        lambda x, y: fit_quantile(x, y, INTERVAL_PROBABILITY),
+    )
+    so, said = np.concatenate(right), 1 / (1 + np.exp(-np.concatenate(odds)))
+    errors_sec, margin_sec = (
+        np.concatenate([each.errors_sec for each in notes]),
+        np.exp(np.concatenate(margin)),
+    )
+    inside = errors_sec <= margin_sec
+    lines = [
+        reliability_table(so, said, _EDGES),
+        f"\narea under the curve {area_under_curve(so, said):.3f}, calibration error "
+        f"{100 * calibration_error(so, said):.1f} points\n",
+        f"| said | interval of {100 * INTERVAL_PROBABILITY:.0f} % holds | median of its half width |",
+        "| --- | --- | --- |",
+    ]
+    for low, high in ((0.0, 0.5), (0.5, 0.9), (0.9, 0.98), (0.98, 1.01), (0.0, 1.01)):
+        some = (said >= low) & (said < high)
+        name = f"{100 * low:.0f} to {100 * min(high, 1):.0f} %"
+        held, half_ms = 100 * inside[some].mean(), 1000 * np.median(margin_sec[some])
+        lines.append(f"| {name} | {held:.1f} % | {half_ms:.0f} ms |")
+    return "\n".join(lines)
+
+
+def _places(timed: Int64, stops: Int64) -> tuple[Int64, Bool]:
+    """Return where stops are among those that were timed, and whether they are."""
+    place = np.clip(np.searchsorted(timed, stops), 0, len(timed) - 1)
+    return place, timed[place] == stops
+
+
+def _table(weights: Float64) -> dict[str, float]:
+    return asdict(StopWeights(*(round(float(weight), 4) for weight in weights)))
