@@ -31,6 +31,7 @@ from fusili_benchmarks.held_out_shifts import BASE
 from fusili_benchmarks.odd_pieces import ODD_KINDS, write_odd_piece
 from fusili_benchmarks.pitch_results import CloseHeads, KeptResults, PitchResult
 from fusili_benchmarks.pitch_runs import Played, align_played, look_for_pitch, percussive, played
+from fusili_mir.alignment.results import RELIABLE
 from fusili_mir.errors import FusiliWarning
 from fusili_mir.model.bundle import default_bundle, load_bundle
 from fusili_mir.model.encoded import EncodedScore
@@ -58,7 +59,6 @@ LEAST_DRIFT_SEC = 90.0
 FOUND_CENTS = 5.0
 RETUNED_CENTS = 10.0  # from which a recording is read at another pitch
 EXCERPTS_SEC = (90.0, 60.0, 45.0, 30.0, 24.0, 20.0, 15.0, 10.0, 6.0, 3.0)
-RELIABLE = 0.2
 KNOWLEDGE: tuple[Knowledge, ...] = ("images", "score")
 
 

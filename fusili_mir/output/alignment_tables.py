@@ -37,8 +37,7 @@ def save_notes_csv(alignment: Alignment, filename: str | Path) -> None:
 
 
 def save_measures_csv(alignment: Alignment, filename: str | Path) -> None:
-    """Write one row per measure each time it is played: its times, its box, how sure its start is,
-    and its tempo.
+    """Write one row per measure each time it is played: its times, its box, how sure they are, and its tempo.
 
     Beats a minute are left empty where only images are known, measures a minute never.
     """
