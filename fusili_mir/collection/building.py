@@ -21,7 +21,8 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from fusili_mir import __version__
-from fusili_mir.collection.encoded_piece import load_piece
+from fusili_mir.arrays import Int64
+from fusili_mir.collection.encoded_piece import Float16, load_piece
 from fusili_mir.collection.encoding import encode_file
 from fusili_mir.collection.file_states import file_state, piece_id, sha256_of
 from fusili_mir.collection.index import Index, open_index
@@ -50,6 +51,9 @@ from fusili_mir.model.encoder import Encoder
 from fusili_mir.progress import progress_bar
 
 __all__ = ["IndexReport", "IndexedFile", "build_index"]
+
+_Rows: TypeAlias = tuple[Float16, Int64]
+"""The vectors of a piece, and the spans of their windows."""
 
 Status: TypeAlias = Literal["added", "changed", "unchanged", "removed", "failed"]
 
@@ -251,7 +255,7 @@ class _Building:
         changed = repair or any(file.status in ("added", "changed", "removed") for file in report)
         manifest = self.manifest
         if changed or manifest.generation == 0 or manifest != read_index_manifest(self.folder):
-            manifest = self._write_generation({**known, **fresh})
+            manifest = self._write_generation({**known, **fresh}, {} if repair else self._old_rows())
         _write_report(self.folder / "report.csv", report)
         return IndexReport(open_index(self.folder), report)
 
@@ -293,10 +297,11 @@ class _Building:
                 write_bytes(piece_file(self.folder, result.piece.id), result.content)
             yield task, result
 
-    def _write_generation(self, pieces: dict[str, IndexedPiece]) -> IndexManifest:
-        """Write the tables of all pieces, and remove those of the generation before."""
+    def _write_generation(
+        self, pieces: dict[str, IndexedPiece], old: dict[IndexedPiece, _Rows]
+    ) -> IndexManifest:
+        """Write the tables of all pieces, of which some are known, and remove the generation before."""
         before, number = self.manifest, self.manifest.generation + 1
-        old = self._old_rows()
         listed = sorted(pieces.values(), key=lambda piece: (KINDS.index(piece.kind), piece.path))
         windows, vectors = [np.empty(0, WINDOW_DTYPE)], [np.empty((0, before.embedding_dim), np.float16)]
         for place, piece in enumerate(listed):
@@ -329,7 +334,7 @@ class _Building:
         self._remove_before(manifest, {piece.id for piece in listed})
         return manifest
 
-    def _old_rows(self) -> dict[IndexedPiece, tuple[np.ndarray, np.ndarray]]:  # type: ignore[type-arg]
+    def _old_rows(self) -> dict[IndexedPiece, _Rows]:
         """Return vectors and spans of the pieces of the last generation, as far as they can be read."""
         try:
             index = Index(self.folder, self.manifest)
@@ -344,7 +349,7 @@ class _Building:
             found[piece] = (np.asarray(vectors[rows]), spans)
         return found
 
-    def _rows_of(self, piece: IndexedPiece) -> tuple[np.ndarray, np.ndarray]:  # type: ignore[type-arg]
+    def _rows_of(self, piece: IndexedPiece) -> _Rows:
         encoded, _ = load_piece(piece_file(self.folder, piece.id))
         return encoded.windows, encoded.spans
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from fusili_mir.arrays import Float32, Int64, Table
-from fusili_mir.collection.encoded_piece import EncodedPiece, load_piece
+from fusili_mir.collection.encoded_piece import EncodedPiece, Float16, load_piece
 from fusili_mir.collection.index_files import (
     WINDOW_DTYPE,
     IndexManifest,
@@ -18,7 +18,7 @@ from fusili_mir.collection.index_files import (
     read_pieces,
 )
 from fusili_mir.collection.kinds import KINDS, Kind
-from fusili_mir.collection.vectors import REPAIR, FaissVectors, Vectors
+from fusili_mir.collection.vectors import REPAIR, FaissVectors, Vectors, refine
 from fusili_mir.errors import InputError
 from fusili_mir.model.bundle import Bundle
 
@@ -66,22 +66,34 @@ class Index:
         return self._map(f"windows-{self.manifest.generation}.npy", WINDOW_DTYPE)
 
     @cached_property
-    def vectors(self) -> Float32:
+    def vectors(self) -> Float16:
         """The pooled embeddings of all windows, float16 [shape=(n, d)]."""
         return self._map(f"vectors-{self.manifest.generation}.npy", np.dtype(np.float16))
 
-    def kind_rows(self, kind: Kind) -> slice:
-        """Return which rows of `windows` are of one kind."""
-        counts = {each: sum(piece.n_windows for piece in self.pieces if piece.kind == each) for each in KINDS}
-        first = 0 if kind == KINDS[0] else counts[KINDS[0]]
-        return slice(first, first + counts[kind])
+    @cached_property
+    def kind_rows(self) -> dict[Kind, slice]:
+        """Which rows of `windows` are of each kind."""
+        rows, first = {}, 0
+        for kind in KINDS:
+            stop = first + sum(piece.n_windows for piece in self.pieces if piece.kind == kind)
+            rows[kind], first = slice(first, stop), stop
+        return rows
+
+    def hold(self) -> None:
+        """Open all tables, so that a writer who replaces them does not disturb this reader."""
+        if self.manifest.generation:
+            _ = self.windows, self.vectors
+            for kind, rows in self.kind_rows.items():
+                if rows.start < rows.stop and self._server is None:
+                    self._vectors_of(kind)
 
     def search_vectors(self, queries: Float32, kind: Kind, k: int) -> tuple[Float32, Int64]:
         """Return the largest inner products with vectors of one kind, and the rows of these in `windows`."""
-        rows = self.kind_rows(kind)
+        rows = self.kind_rows[kind]
         if rows.start == rows.stop:
             return np.zeros((len(queries), 0), np.float32), np.zeros((len(queries), 0), np.int64)
-        return self._vectors_of(kind).search(queries, min(k, rows.stop - rows.start))
+        _, found = self._vectors_of(kind).search(queries, min(k, rows.stop - rows.start))
+        return refine(queries, found, self.vectors)
 
     def _load_piece(self, number: int) -> EncodedPiece:
         piece, _ = load_piece(piece_file(self.folder, self.pieces[number].id))
@@ -97,7 +109,7 @@ class Index:
         return {}
 
     def _open_vectors(self, kind: Kind) -> Vectors:
-        rows, manifest = self.kind_rows(kind), self.manifest
+        rows, manifest = self.kind_rows[kind], self.manifest
         if self._server is not None:
             from fusili_mir.collection.milvus_vectors import MilvusVectors
 
@@ -136,10 +148,13 @@ def open_index(path: str | Path, server: str | None = None) -> Index:
     """
     folder = Path(path)
     manifest = read_index_manifest(folder)
-    try:
-        return Index(folder, manifest, server)
-    except InputError:
-        latest = read_index_manifest(folder)
-        if latest.generation == manifest.generation:
-            raise
-        return Index(folder, latest, server)  # a writer has just replaced the tables
+    while True:
+        try:
+            index = Index(folder, manifest, server)
+            index.hold()
+        except InputError:
+            before, manifest = manifest, read_index_manifest(folder)
+            if before.generation == manifest.generation:
+                raise
+        else:
+            return index  # no writer has replaced the tables meanwhile

@@ -1,7 +1,7 @@
 """How probable it is that a candidate is a match at all, given how well it explains a query.
 
-The weights were fitted by `benchmarks/collections.py` on validation pieces of the corpus, played by a piano that
-training never heard: right pieces against wrong ones, in each direction.
+The weights were fitted by `benchmarks/collection_search.py fit` on validation pieces of the corpus, played by a
+piano that training never heard: right pieces against wrong ones, in each direction.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from fusili_mir.collection.kinds import Kind
 
-__all__ = ["Evidence", "match_nats", "probability_of"]
+__all__ = ["Evidence", "features", "match_nats", "probability_of"]
 
 
 @dataclass(frozen=True)
@@ -35,24 +35,25 @@ class Evidence:
     n_groups: int
 
 
-_WEIGHTS: dict[tuple[Kind, Kind], tuple[float, float, float, float]] = {
-    ("recording", "score"): (-6.0, 4.0, 2.0, 4.0),
-    ("score", "recording"): (-6.0, 4.0, 2.0, 4.0),
-    ("recording", "recording"): (-6.0, 4.0, 2.0, 4.0),
-    ("score", "score"): (-6.0, 4.0, 2.0, 4.0),
+_WEIGHTS: dict[tuple[Kind, Kind], tuple[float, ...]] = {
+    ("recording", "score"): (-6.0, 4.0, 2.0, 4.0, 0.0),
+    ("score", "recording"): (-6.0, 4.0, 2.0, 4.0, 0.0),
+    ("recording", "recording"): (-6.0, 4.0, 2.0, 4.0, 0.0),
+    ("score", "score"): (-6.0, 4.0, 2.0, 4.0, 0.0),
 }
-"""Query and candidate -> weights of 1, likelihood, likelihood - backwards, and pooled similarity."""
+"""Query and candidate -> weights of `features`."""
+
+
+def features(evidence: Evidence) -> tuple[float, ...]:
+    """Return what is weighed: 1, the likelihood, its lead over backwards, the pooled similarity, and `free`."""
+    ahead = evidence.likelihood - evidence.backwards
+    return (1.0, evidence.likelihood, ahead, evidence.pooled, evidence.free)
 
 
 def match_nats(evidence: Evidence, query: Kind, candidate: Kind) -> float:
     """Return the logarithm of the odds that a candidate is the piece of a query."""
-    constant, likelihood, ahead, pooled = _WEIGHTS[query, candidate]
-    return (
-        constant
-        + likelihood * evidence.likelihood
-        + ahead * (evidence.likelihood - evidence.backwards)
-        + pooled * evidence.pooled
-    )
+    weights = _WEIGHTS[query, candidate]
+    return sum(weight * value for weight, value in zip(weights, features(evidence), strict=True))
 
 
 def probability_of(nats: float) -> float:

@@ -106,14 +106,12 @@ def _likelihoods(passage: Float32, piece: Float32, scale: float) -> Float32:
 def _best_path(likelihoods: Float32) -> tuple[Float32, Int64]:
     """Return the likelihood of the best path that ends at each group of the piece, and where it begins."""
     n = likelihoods.shape[1]
-    value, begin = likelihoods[0].copy(), np.arange(n)
+    value, begin = likelihoods[0], np.arange(n)
     for row in likelihoods[1:]:
-        best, origin = value - np.float32(_HELD_COST), begin
+        best, origin = value - np.float32(_HELD_COST), begin.copy()
         for step in range(1, min(_FASTEST, n - 1) + 1):
             reached = value[:-step] - np.float32(_HELD_COST * (step - 1))
             better = reached > best[step:]
-            best = best.copy() if step == 1 else best
-            origin = origin.copy() if step == 1 else origin
             best[step:][better] = reached[better]
             origin[step:][better] = begin[:-step][better]
         value, begin = best + row, origin

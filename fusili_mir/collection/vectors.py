@@ -9,18 +9,19 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
+import numpy.typing as npt
 
 from fusili_mir.arrays import Float32, Int64
 from fusili_mir.errors import InputError, MissingExtraError, OutputError
 
-__all__ = ["REPAIR", "FaissVectors", "Vectors", "faiss_factory", "import_faiss", "save_faiss"]
+__all__ = ["REPAIR", "FaissVectors", "Vectors", "faiss_factory", "import_faiss", "refine", "save_faiss"]
 
 _FLAT_MOST = 20_000
 _SCALAR_MOST = 200_000
-_GRAPH_MOST = 3_000_000
-_GRAPH_LINKS = 16
-_GRAPH_WIDTH = 128  # of the search in a graph
-_PROBED = 128  # one list in so many is searched
+_LISTED_MOST = 5_000_000
+_GRAPH_WIDTH = 512  # of the search, in an index that is a graph
+_PROBED, _LEAST_PROBED = 16, 32  # one list in so many is searched, and no fewer lists
+_TRAINED = 64  # vectors for each list
 
 REPAIR = "run `fusili-mir index` again with --repair"
 """What to do about damaged files, for messages."""
@@ -46,21 +47,42 @@ def import_faiss() -> Any:
     return faiss
 
 
+def refine(queries: Float32, numbers: Int64, vectors: npt.NDArray[np.float16]) -> tuple[Float32, Int64]:
+    """Rank what was found by the vectors themselves: indexes hold them with fewer digits.
+
+    Parameters
+    ----------
+    queries : np.ndarray [shape=(n, d)]
+    numbers : np.ndarray of int [shape=(n, k)]
+        Vectors that were found for each query; -1 for none.
+    vectors : np.ndarray [shape=(N, d)]
+        All vectors, perhaps mapped from a file; only those that were found are read.
+
+    Returns
+    -------
+    similarity, numbers : np.ndarray [shape=(n, k)]
+        The largest inner products first.
+    """
+    found = np.asarray(vectors[np.maximum(numbers, 0)], np.float32)  # (n, k, d)
+    similarity = np.where(numbers < 0, -1.0, np.einsum("nkd,nd->nk", found, queries)).astype(np.float32)
+    order = np.argsort(-similarity, axis=1, kind="stable")
+    return np.take_along_axis(similarity, order, axis=1), np.take_along_axis(numbers, order, axis=1)
+
+
 def faiss_factory(n_vectors: int) -> str:
     """Return the kind of index for a number of vectors, as `faiss.index_factory` names it.
 
     >>> [faiss_factory(n) for n in (1_000, 100_000, 1_000_000)]
-    ['Flat', 'SQ8', 'HNSW16_SQ8']
+    ['Flat', 'SQ8', 'IVF4000,SQ8']
     >>> faiss_factory(16_000_000)
-    'OPQ64_128,IVF16000_HNSW32,PQ64x8'
+    'IVF16000_HNSW32,PQ64x8'
     """
     if n_vectors <= _FLAT_MOST:
         return "Flat"
     if n_vectors <= _SCALAR_MOST:
         return "SQ8"
-    if n_vectors <= _GRAPH_MOST:
-        return f"HNSW{_GRAPH_LINKS}_SQ8"
-    return f"OPQ64_128,IVF{4 * int(n_vectors**0.5)}_HNSW32,PQ64x8"
+    lists = 4 * int(n_vectors**0.5)
+    return f"IVF{lists},SQ8" if n_vectors <= _LISTED_MOST else f"IVF{lists}_HNSW32,PQ64x8"
 
 
 def save_faiss(path: Path, vectors: Float32, factory: str | None = None) -> None:
@@ -70,7 +92,10 @@ def save_faiss(path: Path, vectors: Float32, factory: str | None = None) -> None
         vectors.shape[1], factory or faiss_factory(len(vectors)), faiss.METRIC_INNER_PRODUCT
     )
     if len(vectors):
-        index.train(vectors)
+        n_trained = min(len(vectors), max(_TRAINED * 4 * int(len(vectors) ** 0.5), _FLAT_MOST))
+        index.train(
+            np.ascontiguousarray(vectors[np.linspace(0, len(vectors) - 1, n_trained).astype(np.int64)])
+        )
         index.add(vectors)
     stage = path.with_name(f".{path.name}.part")
     try:
@@ -100,7 +125,9 @@ class FaissVectors:
             self._index.hnsw.efSearch = _GRAPH_WIDTH
         elif not isinstance(self._index, faiss.IndexFlat | faiss.IndexScalarQuantizer):
             lists = faiss.extract_index_ivf(self._index).nlist
-            faiss.ParameterSpace().set_index_parameter(self._index, "nprobe", max(1, lists // _PROBED))
+            faiss.ParameterSpace().set_index_parameter(
+                self._index, "nprobe", min(lists, max(_LEAST_PROBED, lists // _PROBED))
+            )
 
     def __len__(self) -> int:
         return int(self._index.ntotal)

@@ -97,7 +97,7 @@ def _dask_workers(address: str) -> Iterator[tuple[Executor, int]]:
     try:
         connect: Any = import_module("distributed").Client
     except ImportError as error:
-        raise MissingExtraError("--dask needs Dask: pip install 'dask[distributed]'") from error
+        raise MissingExtraError("--dask needs Dask: pip install 'fusili-mir[cluster]'") from error
     try:
         client = connect(address, timeout=10, set_as_default=False)
     except (OSError, ValueError) as error:

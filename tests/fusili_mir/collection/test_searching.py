@@ -1,6 +1,11 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
+import subprocess
+import sys
+import urllib.request
 from pathlib import Path
 
 import numpy as np
@@ -124,3 +129,21 @@ def test_the_command_prints_a_table_or_json(files: Path, capsys: pytest.CaptureF
 def test_what_cannot_be_looked_for_is_one_line(files: Path, options: dict[str, object], said: str) -> None:
     with pytest.raises(fm.InputError, match=said):
         best(files, files / "cedar.flac", **options)
+
+
+def test_open_aligns_the_query_with_the_best_answer_and_serves_the_view(files: Path, tmp_path: Path) -> None:
+    query = ["search", files / "index", files / "elm.flac", "--open", "-o", tmp_path / "out"]
+    program = [sys.executable, "-c", "from fusili_mir.cli.main import main; main()", *map(str, query)]
+    serving = subprocess.Popen(
+        [*program, "--model", str(files / "bundle"), "--kind", "score"],
+        stdout=subprocess.PIPE,
+        encoding="utf-8",
+        env={**os.environ, "BROWSER": "true", "PYTHONUNBUFFERED": "1"},
+    )
+    assert serving.stdout is not None
+    with serving:
+        url = next(line for line in serving.stdout if line.startswith("http")).strip()
+        with urllib.request.urlopen(url) as answer:
+            assert "elm.musicxml" in answer.read().decode()
+        serving.send_signal(signal.SIGINT)
+    assert (tmp_path / "out" / "notes.csv").exists()
