@@ -172,12 +172,12 @@ class _Above:
     def brackets(self, is_open: bool, may_follow: bool) -> list[Bracket]:
         starts = self._starts()
         found: list[Bracket] = []
-        if is_open and not (starts and starts[0].column < self._stops[0] / 2):
-            stop = self._rest()
-            found += [Bracket(0, stop, 0, self._overhead(0, stop))] if stop else []
+        following = starts[0].column if starts else len(self._inside) * ENDING_COLUMN_PX
+        if is_open and following + _SKIPPED_PX >= self._stops[0]:
+            rest = self._rest(following)
+            found += [rest] if rest else []
         for number, start in enumerate(starts):
-            following = starts[number + 1].column if number + 1 < len(starts) else None
-            stop = self._stop(start, following)
+            stop = self._stop(start, starts[number + 1].column if number + 1 < len(starts) else None)
             bracket = Bracket(start.column, stop, start.number, start.probability)
             if stop - start.column >= _SHORTEST_PX and self._is_likely(bracket, found, may_follow):
                 found.append(bracket)
@@ -191,9 +191,10 @@ class _Above:
             seen_at = round((peak + 0.5) * ENDING_COLUMN_PX)
             if not self._may_begin(seen_at):
                 continue
-            corner = self._lines.corner(seen_at - _CORNER_PX, seen_at + _CORNER_PX)
+            stop = self._next(seen_at)
+            corner = self._lines.corner(seen_at - _CORNER_PX, seen_at + _CORNER_PX, stop)
             row, column = corner or (
-                self._lines.row(seen_at + SPACE_PX, min(seen_at + 7 * SPACE_PX, self._next(seen_at))),
+                self._lines.row(seen_at + SPACE_PX, min(seen_at + 7 * SPACE_PX, stop)),
                 seen_at,
             )
             if not self._is_overhead(column, row):
@@ -272,13 +273,16 @@ class _Above:
                 break
         return end or len(self._inside) * ENDING_COLUMN_PX
 
-    def _rest(self) -> int:
-        """Return where a bracket that goes on from the system before ends; 0 if it does not go on."""
-        end = 0
+    def _rest(self, following: int) -> Bracket | None:
+        """Return the rest of a bracket that goes on from the system before; its line begins after the clef."""
+        below = np.flatnonzero(self._inside[: self._stops[0] // ENDING_COLUMN_PX] >= _OVERHEAD)
+        if not len(below):
+            return None
+        first = end = int(below[0]) * ENDING_COLUMN_PX
         for stop, ends_here in zip(self._stops, self._ends_here, strict=True):
-            if self._overhead(end, stop) < _CONTINUED_IN_NEXT:
+            if self._overhead(end, stop) < _CONTINUED_IN_NEXT or stop > following + _SKIPPED_PX:
                 break
             end = stop
             if ends_here:
                 break
-        return end
+        return Bracket(first, end, 0, self._overhead(first, end)) if end - first >= _SHORTEST_PX else None

@@ -20,6 +20,7 @@ _BESIDE_PX = 3
 _STEP_PX = 4
 _LOWEST_ROW = round((ENDING_MARGIN_SPACES - 0.75) * SPACE_PX)  # below are the staff lines
 _ARM_PX, _HOOK_PX = 24, 9  # what is seen of a line to the right of a corner, and below it
+_MOST_CORNERS, _APART_PX = 3, 4  # corners to choose from, and their distance
 _LINE, _HOOK, _BEYOND = 0.8, 0.7, 0.45  # shares of dark pixels along a line and a hook, and above a corner
 
 
@@ -52,8 +53,11 @@ class LevelLines:
         self._upright = _widened(upright > darkness, 1)
         self._rows = slice(max(2, first_row), _LOWEST_ROW)
 
-    def corner(self, first: int, stop: int) -> tuple[int, int] | None:
-        """Return the row and column of the clearest corner of a bracket in some columns, if there is one."""
+    def corner(self, first: int, stop: int, line_stop: int) -> tuple[int, int] | None:
+        """Return the row and column of the clearest corner of a bracket in some columns, if there is one.
+
+        Of several, the one whose line can be seen best up to `line_stop` counts.
+        """
         first, stop = max(0, first), min(stop, self._level.shape[1])
         if stop <= first:
             return None
@@ -63,10 +67,13 @@ class LevelLines:
         before = _ahead(self._level, 1, -_HOOK_PX, -2)[self._rows, first:stop]
         fits = (arm >= _LINE) & (hook >= _HOOK) & (beyond <= _BEYOND)
         clear = np.where(fits, arm + hook - beyond - 0.3 * before, 0)
-        if not clear.size or clear.max() <= 0:
-            return None
-        row, column = np.unravel_index(int(clear.argmax()), clear.shape)
-        return int(row) + self._rows.start, int(column) + first
+        found: list[tuple[float, int, int]] = []
+        while clear.size and clear.max() > 0 and len(found) < _MOST_CORNERS:
+            row, column = (int(place) for place in np.unravel_index(int(clear.argmax()), clear.shape))
+            seen = self.follow(row + self._rows.start, column + first, line_stop).seen
+            found.append((float(clear[row, column]) + 2 * seen, row + self._rows.start, column + first))
+            clear[max(0, row - _APART_PX) : row + _APART_PX + 1] = 0
+        return max(found)[1:] if found else None
 
     def row(self, first: int, stop: int) -> int | None:
         """Return the row in which a line runs along some columns, if there is one."""

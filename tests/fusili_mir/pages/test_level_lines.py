@@ -16,24 +16,33 @@ def strip_with_bracket(first: int = 80, stop: int = 240, row: int = 40):
 
 
 def test_a_corner_is_where_line_and_hook_meet() -> None:
-    corner = LevelLines(strip_with_bracket()).corner(60, 100)
+    corner = LevelLines(strip_with_bracket()).corner(60, 100, 240)
     assert corner is not None
     assert abs(corner[0] - 40) <= 2
     assert abs(corner[1] - 80) <= 2
+
+
+def test_of_two_corners_the_one_with_the_longer_line_counts() -> None:
+    strip = strip_with_bracket(row=40)
+    strip[10:12, 80:112] = 1
+    strip[10:26, 80:82] = 1
+    corner = LevelLines(strip).corner(60, 100, 240)
+    assert corner is not None
+    assert abs(corner[0] - 40) <= 2
 
 
 def test_a_line_without_a_hook_and_a_stem_without_a_line_are_no_corners() -> None:
     line, stem = np.zeros((2, 100, 400), np.float32)
     line[40:42, 80:240] = 1
     stem[30:60, 80:82] = 1
-    assert LevelLines(line).corner(60, 100) is None
-    assert LevelLines(stem).corner(60, 100) is None
+    assert LevelLines(line).corner(60, 100, 240) is None
+    assert LevelLines(stem).corner(60, 100, 240) is None
 
 
 def test_a_stroke_that_goes_up_as_well_is_no_corner() -> None:
     strip = strip_with_bracket()
     strip[20:40, 80:82] = 1
-    assert LevelLines(strip).corner(60, 100) is None
+    assert LevelLines(strip).corner(60, 100, 240) is None
 
 
 def test_a_line_is_followed_to_its_end() -> None:
