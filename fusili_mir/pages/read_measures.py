@@ -81,7 +81,9 @@ def read_measures(systems: Table, bar_lines: Table, endings: Table, n_accidental
     measures = np.array(signs.boxes, dtype=MEASURE_DTYPE)
     n_measures = len(measures)
     begins_with_upbeat = _begins_with_upbeat(measures, systems, head_spaces)
-    is_rest = _divided(measures, signs, systems) if begins_with_upbeat else np.zeros(n_measures, dtype=bool)
+    is_rest = np.zeros(n_measures, dtype=bool)
+    if begins_with_upbeat:
+        is_rest = _divided(measures, signs, systems, head_spaces)
     number = np.arange(n_measures) - np.cumsum(is_rest) + (0 if begins_with_upbeat else 1)
     measures["number"] = number.astype(str)
     ends = sorted(signs.ends)
@@ -128,28 +130,28 @@ def _begins_with_upbeat(measures: Table, systems: Table, head_spaces: float) -> 
     return bool(widths[0] - head_spaces < _UPBEAT * np.median(widths[1:]))
 
 
-def _divided(measures: Table, signs: _Signs, systems: Table) -> Bool:
+def _divided(measures: Table, signs: _Signs, systems: Table, head_spaces: float) -> Bool:
     """Mark the second parts of measures that a repeat sign divides, where an upbeat comes again.
 
-    Both parts lie in one system, and are together about as wide as another measure of it.
+    The second part is much narrower than other measures of its system, and both together about as wide as one.
     """
     marked = np.zeros(len(measures), dtype=bool)
     width = measures["x1"] - measures["x0"]
-    for system in systems["system"]:
-        own = np.flatnonzero(measures["system"] == system)
-        inner = own[1:]  # the first one has a clef
-        if len(inner) < 3:
+    for system in systems:
+        own = np.flatnonzero(measures["system"] == system["system"])
+        if not len(own):
             continue
-        for second in inner[1:]:
-            is_sign = int(second) - 1 in signs.ends or int(second) in signs.begins
-            others = width[[n for n in inner if n not in (second - 1, second)]]
-            if not is_sign or not len(others):
+        first = int(own[0])
+        if measures["x0"][first] == system["x0"]:
+            width[first] -= head_spaces * system["space_px"]
+        for second in own[own > 0].tolist():
+            others = width[[n for n in own if n not in (first, second - 1, second)]]
+            if not len(others) or not (second - 1 in signs.ends or second in signs.begins):
                 continue
             whole = float(np.median(others))
-            parts = float(width[second - 1]), float(width[second])
-            marked[second] = (
-                parts[0] < _REST * whole and parts[1] < _UPBEAT_AGAIN * whole and sum(parts) < _WHOLE * whole
-            )
+            before, after = float(width[second - 1]), float(width[second])
+            is_narrow = before < _REST * whole and after < _UPBEAT_AGAIN * whole
+            marked[second] = is_narrow and before + after < _WHOLE * whole
     return marked
 
 

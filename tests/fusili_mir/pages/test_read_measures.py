@@ -115,6 +115,14 @@ def test_the_parts_of_a_measure_that_a_repeat_sign_divides_share_a_number_where_
     assert numbers == ["0", "1", "2", "3", "4", "5", "6", "6", "7"]
 
 
+def test_a_measure_may_be_divided_by_the_end_of_a_system() -> None:
+    upbeat = ((0, 230, "single"), (0, 500, "single"), (0, 870, "single"), (0, 1100, "repeat-end"))
+    divided = ((1, 190, "repeat-begin"), (1, 260, "single"), (1, 540, "single"), (1, 820, "single"))
+    lines = bar_lines(*upbeat, *divided, (1, 1100, "final"))
+    numbers = read_measures(systems(2), lines, endings()).measures["number"].tolist()
+    assert numbers == ["0", "1", "2", "3", "3", "4", "5", "6"]
+
+
 def test_a_repeat_sign_between_whole_measures_divides_none() -> None:
     upbeat = ((0, 230, "single"), (0, 500, "single"), (0, 800, "single"), (0, 1100, "single"))
     whole = ((1, 300, "single"), (1, 500, "repeat-end"), (1, 700, "single"), (1, 900, "single"))
