@@ -12,7 +12,7 @@ from itertools import pairwise
 import numpy as np
 
 from fusili_mir.alignment.unfolding_choice import CUT_COST, JUMP_COST, section_graph
-from fusili_mir.arrays import Bool, Int64
+from fusili_mir.arrays import Bool, Float64, Int64
 from fusili_mir.decoding.course import reading_course
 from fusili_mir.decoding.rough_search import DecodingOptions
 from fusili_mir.decoding.section_search import search_sections
@@ -28,11 +28,13 @@ __all__ = [
     "ColumnOrder",
     "bar_line_columns",
     "choose_columns",
+    "column_lengths",
     "columns_of_stretches",
     "measure_columns",
     "unwritten_steps",
 ]
 
+_MOST_UNLIKE = 2.5  # widths of measures that are taken to last alike
 _LINE_SPACES, _SIGN_SPACES = 0.4, 0.9  # half widths of a bar line, and of one with dots or a second line
 
 
@@ -138,6 +140,24 @@ def bar_line_columns(pages: Pages, axis: ScoreAxis) -> Bool:
         near = np.abs(middle - float(line["x"])) <= reach * space_of[int(line["system"])]
         marked |= near & (axis.columns["system"] == line["system"])
     return marked
+
+
+def column_lengths(pages: Pages, axis: ScoreAxis) -> Float64:
+    """Return how long the music is expected to stay on each column, 1 on average [shape=(C,)].
+
+    Measures last about as long as each other, and note heads are spaced by what lies between them: so columns of
+    wide measures are passed faster. Half way between equal measures and equal columns fits recordings best.
+    """
+    lengths = np.ones(len(axis))
+    if not len(pages.measures):
+        return lengths
+    starts = measure_columns(pages, axis)
+    widths = np.diff(starts)
+    usual = float(np.median(widths[widths > 0]))
+    for first, end in pairwise(starts.tolist()):
+        if end > first:
+            lengths[first:end] = np.sqrt(np.clip(usual / (end - first), 1 / _MOST_UNLIKE, _MOST_UNLIKE))
+    return lengths
 
 
 def unwritten_steps(stretches: Stretches, graph: PlayingGraph) -> list[tuple[int, int]]:

@@ -15,7 +15,12 @@ from fusili_mir.alignment.anchored_stops import (
     pins_of_places,
 )
 from fusili_mir.alignment.anchors import Anchor, AnchorsLike, as_anchors
-from fusili_mir.alignment.column_order import bar_line_columns, choose_columns, unwritten_steps
+from fusili_mir.alignment.column_order import (
+    bar_line_columns,
+    choose_columns,
+    column_lengths,
+    unwritten_steps,
+)
 from fusili_mir.alignment.frame_places import frames_of_notes
 from fusili_mir.alignment.note_places import NotePlaces
 from fusili_mir.alignment.note_times import note_times
@@ -131,8 +136,8 @@ def _align_columns(
     def pins(places: NotePlaces) -> list[StopPin]:
         return pins_of_places(anchors, pages, places, order.columns, score.axis)
 
-    is_mute = bar_line_columns(pages, score.axis)
-    found = decode_places(score, audio, scale, order.columns, options, pins, is_mute)
+    is_mute, lengths = bar_line_columns(pages, score.axis), column_lengths(pages, score.axis)
+    found = decode_places(score, audio, scale, order.columns, options, pins, is_mute, lengths)
     notes, measures = np.empty(0, ALIGNED_NOTE_DTYPE), np.empty(0, ALIGNED_MEASURE_DTYPE)
     return Alignment(
         pages,

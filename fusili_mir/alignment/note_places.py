@@ -38,7 +38,7 @@ class NotePlaces:
     first, last : np.ndarray of int [shape=(n,)]
         First and last stop of the course of columns that each place covers.
     lengths : np.ndarray [shape=(P,)]
-        Length of each stop of the course of columns: 0 in clefs and key signatures, otherwise 1.
+        Length of each stop of the course of columns: 0 in clefs and key signatures, otherwise about 1.
     """
 
     course: Course
@@ -105,6 +105,7 @@ def find_places(
     axis: ScoreAxis,
     is_silent: Bool,
     is_mute: Bool | None = None,
+    column_lengths: Float64 | None = None,
 ) -> NotePlaces:
     """Find the places of a score where something in a recording may begin.
 
@@ -120,6 +121,8 @@ def find_places(
         Frames to ignore: paper may resemble silence.
     is_mute : np.ndarray of bool [shape=(C,)], optional
         Columns of the axis in which nothing begins: bar lines.
+    column_lengths : np.ndarray [shape=(C,)], optional
+        How long the music is expected to stay on each column of the axis; by default alike.
 
     Returns
     -------
@@ -137,6 +140,8 @@ def find_places(
     ends = np.append(np.searchsorted(sounding, first[1:]), len(sounding))
     last = sounding[ends - 1]
     lengths = _lengths(columns, first, axis)
+    if column_lengths is not None:
+        lengths = lengths * column_lengths[columns]
     way = np.append(0.0, np.cumsum(lengths))
     course = Course(columns[sounding], np.append(0, ends), np.append(way[first], way[-1]), is_spaced=True)
     return NotePlaces(course, first, last, lengths)

@@ -13,7 +13,7 @@ from fusili_mir.alignment.frame_places import frames_of_places
 from fusili_mir.alignment.note_places import NotePlaces, find_places
 from fusili_mir.alignment.position_maps import PlaceMoments
 from fusili_mir.alignment.stop_pitches import evidence_of, pitches_of_places
-from fusili_mir.arrays import Bool, Int64, Table
+from fusili_mir.arrays import Bool, Float64, Int64, Table
 from fusili_mir.decoding.course import reading_course
 from fusili_mir.decoding.rough_search import DecodingOptions
 from fusili_mir.decoding.similarity import CourseSimilarity
@@ -56,6 +56,7 @@ def decode_places(
     options: DecodingOptions | None = None,
     pins: Callable[[NotePlaces], Sequence[StopPin]] | None = None,
     is_mute: Bool | None = None,
+    column_lengths: Float64 | None = None,
 ) -> DecodedPlaces:
     """Find when each place on page images sounds.
 
@@ -72,6 +73,8 @@ def decode_places(
         Returns the places whose seconds are known, once the places are found.
     is_mute : np.ndarray of bool [shape=(C,)], optional
         Columns in which nothing begins to sound.
+    column_lengths : np.ndarray [shape=(C,)], optional
+        How long the music is expected to stay on each column; by default alike.
 
     Returns
     -------
@@ -83,7 +86,7 @@ def decode_places(
         If nothing in the recording sounds like the pages.
     """
     by_column = CourseSimilarity(score.embeddings, score.mask, audio.frames, reading_course(columns))
-    places = find_places(by_column, scale, score.axis, audio.sound.is_silent, is_mute)
+    places = find_places(by_column, scale, score.axis, audio.sound.is_silent, is_mute, column_lengths)
     by_place = replace(by_column, course=places.course)
     options = options or DecodingOptions()
     pitches = None if score.pitches is None else pitches_of_places(score.pitches, places.course)
