@@ -3,7 +3,7 @@
 Both look at strips of a system in which the staff lines lie at fixed rows. `bar_line_scores` looks at all staves,
 which must agree: a stem stands in one of them, a bar line in all. `ending_scores` looks above the first staff.
 
-The weights in `sign_network.npz` are what `benchmarks/fit_sign_network.py` writes: it fits them to engraved pages.
+The weights in `sign_network.npz` are what `benchmarks/fit_sign_network.py` writes, which fits them to engravings.
 """
 
 from __future__ import annotations
