@@ -20,9 +20,10 @@ from fusili_mir.short_repr import short_repr
 
 __all__ = ["NotePlaces", "find_places"]
 
+# Set by hand; no fit is recorded.
 _LEAST_PROMINENCE = -1.0  # nats: how similar a column must be to frames of the recording in general
-_ALIKE = 0.8  # cosine
-_LISTENED_FRAMES = 2048
+_ALIKE = 0.8  # cosine of neighbouring columns that show the same notes
+_LISTENED_FRAMES = 2048  # at most, spread over the recording
 
 
 @short_repr

@@ -23,12 +23,11 @@ from fusili_mir.short_repr import short_repr
 
 __all__ = ["NoteTimes", "note_times"]
 
-_MIN_DURATION_SEC = 0.02
+_MIN_DURATION_SEC = 0.02  # a cell of the grid on which stops are timed
 _LEAST_CHORD_SEC = (
     0.02  # how far notes of a chord may be from their stop, however near other stops are: a cell
 )
-# Melodies of pianists lead by some 30 ms (Goebl, J. Acoust. Soc. Am. 110, 2001), and not all chords have one.
-_USUAL_ASYNCHRONY_SEC = 0.02
+_USUAL_ASYNCHRONY_SEC = 0.02  # set by hand: over which an attack counts less by a factor of e
 
 
 @short_repr

@@ -38,6 +38,7 @@ from fusili_mir.pages.pages import Pages
 
 __all__ = ["find_pitch"]
 
+# Set by hand; no fit is recorded. docs/pitch.md measures what comes of them.
 _KEYS = range(-7, 8)  # semitones above the first guess
 _OCTAVES = (-12, 12)  # looked at in longer recordings: men who sing from a treble clef, guitars, small flutes
 _EXCERPT_SEC = 20.0

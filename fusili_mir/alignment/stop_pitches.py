@@ -21,7 +21,7 @@ from fusili_mir.model.encoded import EncodedAudio
 
 __all__ = ["evidence_of", "pitches_of_notes", "pitches_of_places"]
 
-_MOST_NOTES = 6.0  # read from one place of an image
+_MOST_NOTES = 6.0  # set by hand: read from one place of an image
 
 
 def pitches_of_notes(played: PlayedScore, on_course: PlayingCourse) -> StopPitches:

@@ -13,7 +13,7 @@ from fusili_mir.short_repr import short_repr
 
 __all__ = ["TempoMap"]
 
-_DEFAULT_SEC_PER_BEAT = 0.5
+_DEFAULT_SEC_PER_BEAT = 0.5  # where a single beat is known: 120 a minute, as MIDI has it
 _SAME_BEAT = 1e-6
 
 

@@ -40,7 +40,7 @@ UnfoldChoice: TypeAlias = Literal["auto"] | NamedUnfold
 # find two, 1000 none. In a quartet of 36 minutes 1000 find four, so with a symbolic score cuts are not looked for
 # unless they are expected.
 CUT_COST = 1000.0
-JUMP_COST = 150.0  # the same where the user expects it
+JUMP_COST = 150.0  # the same where the user expects it: set by hand, about a second of music
 AS_WRITTEN_COST = 60.0  # to go on as written where a sign leads elsewhere: more than rushing through it gains
 _SAME_BEAT = 1e-6
 

@@ -21,8 +21,7 @@ from fusili_mir.decoding.timing_law import TimingLaw
 __all__ = ["AnyOnsets", "NoOnsets", "OnsetEvidence", "PitchedOnsets", "StopPitches"]
 
 _GROUP = 2  # steps in a cell of the grid on which stops are timed
-# Steps over which an attack counts less by a factor of e: about the 25 ms of `TimingLaw.jitter_sec`.
-_SPREAD_STEPS = 3.0
+_SPREAD_STEPS = 3.0  # set by hand: over which an attack counts less by a factor of e
 
 
 @dataclass(frozen=True)

@@ -29,8 +29,10 @@ from fusili_mir.errors import InputError
 __all__ = ["DecodingOptions", "RoughSearch", "path_costs"]
 
 _LEAST_STEP = 4.0  # stops per frame: a glissando is faster than any tempo
-_FEW_STOPS = 8
-_DENSEST_HZ = 12.0  # highest rate of successive notes
+_FEW_STOPS = (
+    8  # set by hand: with so many stops each is a hub to half its weight: of few stops, each sounds for long
+)
+_DENSEST_HZ = 12.0  # set by hand: highest rate of successive notes, sixteenths at 180 quarters a minute
 
 
 @dataclass(frozen=True)

@@ -29,7 +29,7 @@ from fusili_mir.decoding.viterbi import window_maximum
 
 __all__ = ["FoundOrder", "search_sections"]
 
-_HEARD_SEC = 2.0  # another way that differs only for so long at either end is no other way
+_HEARD_SEC = 2.0  # set by hand: another way that differs only for so long at either end is no other way
 
 
 @dataclass(frozen=True)

@@ -32,11 +32,12 @@ from fusili_mir.decoding.viterbi import Block
 __all__ = ["TimedStops", "played_stops", "time_stops"]
 
 _NEVER = np.float32(-1e9)
+# Set by hand; no fit is recorded.
 _LONGEST_PASSED = 3  # stops in a row without a frame that may still have been played; more were left out
 _LEAST_NATS = np.float32(-2.0)  # a frame that sounds different says so, and no more
 _LONG_SEC = 2.5  # a stop may last so much longer than three times what is usual
-_BLOCK_STOPS = 16
-_LEAST_GAP_SEC = 0.001
+_BLOCK_STOPS = 16  # for which likelihoods are computed together
+_LEAST_GAP_SEC = 0.001  # no two stops share a second
 _SPREADS = 1.645  # standard deviations of a normal distribution to either side that hold 90 %
 _FIRST_NATS_PER_SEC = 0.5  # how much the first stop is drawn to where the path has it
 
@@ -63,6 +64,7 @@ class _Round:
     dense_sec: float
 
 
+# Set by hand; no fit is recorded.
 _ROUNDS = (_Round(3.0, 40, 48, 0.0), _Round(1.0, 24, 400, 1.2))
 
 

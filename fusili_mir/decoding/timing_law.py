@@ -1,6 +1,7 @@
 """The law by which stops are timed: how onsets sound, and how long stops last.
 
-Its parameters were fitted by `benchmarks/fit_decoder.py`; each says how it enters the likelihood.
+`benchmarks/fit_decoder.py law` fits its parameters, one after the other; `--scan NAME` shows what other values of
+one do. Each says here how it enters the likelihood.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from fusili_mir.errors import InputError
 
 __all__ = ["TimingLaw"]
 
-_SLOW_GROWTH = 2.0  # beyond `rare_nats` a cost grows with its square root
+_SLOW_GROWTH = 2.0  # beyond `rare_nats` a cost grows with its square root, as steeply as before at first
 
 
 @dataclass(frozen=True)

@@ -38,8 +38,8 @@ __all__ = [
     "decode_path",
 ]
 
-_BAND_FRAMES = 64
-_SHORT_SEC = 2.0
+_BAND_FRAMES = 64  # frames that share a range of stops
+_SHORT_SEC = 2.0  # set by hand: a shorter filler is a note that sounds different
 _ATTACK = [each.name for each in fields(StopWeights)].index("attack")
 
 

@@ -110,6 +110,8 @@ def test_a_note_is_anchored_by_its_id(
     second = float(free.notes["onset_sec"][21]) + 0.17
     found = align_recording(song, recording, encoder, transpose=0, anchors=[Anchor(second, note=note_id)])
     assert found.notes["onset_sec"][21] == second
+    anchored = found.notes[21]
+    assert (anchored["earliest_sec"], anchored["latest_sec"], anchored["confidence"]) == (second, second, 1.0)
     place = free.notes[21]
     at = (int(place["page"]), float(place["x0"] + place["x1"]) / 2, float(place["y0"]))
     same = align_recording(song, recording, encoder, transpose=0, anchors=[Anchor(second, place=at)])

@@ -73,6 +73,7 @@ def test_what_is_not_in_the_score_is_filler_before_between_and_after() -> None:
     path = decode(embeddings, recording(embeddings, true))
     assert np.mean(path.is_filler == (true < 0)) > 0.97
     assert path.confidence[path.is_filler].max() == 0.0
+    assert np.all(np.isinf(path.margin_sec) == path.is_filler)
     heard = ~path.is_filler & (true >= 0)
     assert np.abs(path.stop - true)[heard].max() <= 1
 
