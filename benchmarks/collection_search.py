@@ -7,7 +7,8 @@ FOLDER keeps recordings, photo-like pages (another font, degraded, JPEG) and ind
 again: a run that is stopped goes on where it was. `measure` indexes test pieces first, then validation and
 training pieces up to `--scores`; all is 1,434 songs.
 
-Queries: ten seconds of sound, and a photo-like first page. A query that is not in the collection is the same one
+Queries: ten seconds of sound, of the recording for its score and of another performance for the recording, and a
+photo-like first page. A query that is not in the collection is the same one
 with its own piece taken out of the answers. "Alarms" is the share of these whose best answer is at least as
 probable as that which 95 % of the right answers reach.
 """
@@ -61,6 +62,7 @@ def main() -> None:
     parser.add_argument("--pieces", type=int, default=EVERYTHING, help="pieces with recordings and photos")
     parser.add_argument("--scores", type=int, default=EVERYTHING, help="scores in the index, for measure")
     parser.add_argument("--queries", type=int, default=2, help="excerpts of each recording")
+    parser.add_argument("--again", type=int, default=40, help="pieces that are played a second time")
     parser.add_argument("--jobs", type=int, default=1)
     arguments = parser.parse_args()
     split = "valid" if arguments.job == "fit" else "test"
@@ -70,45 +72,90 @@ def main() -> None:
     if arguments.job == "measure":
         rest = [song for each in ("test", "valid", "train") for song in choose_songs(arguments.corpus, each)]
         scores = list(dict.fromkeys([*scores, *(Path(song.file) for song in rest)]))[: arguments.scores]
+    again = list(
+        make_pieces(songs[: arguments.again], arguments.folder / f"{split}-again", SOUNDFONT, seed=1)
+    )
     recordings = [piece.recording for piece in pieces]
     index = build_index(
         [*scores, *recordings], arguments.folder / f"{split}-index", jobs=arguments.jobs
     ).index
     print(f"{index}, {len(pieces)} pieces with queries\n")
-    asked = list(ask(index, pieces, arguments.queries))
+    encoder = Encoder(default_bundle(), "cpu", n_threads=1)
+    asked = [
+        *ask_for_scores(index, pieces, arguments.queries, encoder),
+        *ask_for_recordings(index, pieces, again, arguments.queries, encoder),
+        *ask_with_photos(index, pieces, encoder),
+    ]
     if arguments.job == "fit":
         print_weights(asked)
     else:
         print_table(asked)
 
 
-def ask(index: Index, pieces: Iterable[CollectionPiece], n_queries: int) -> Iterator[Asked]:
-    encoder = Encoder(default_bundle(), "cpu", n_threads=1)
+def ask_for_scores(
+    index: Index, pieces: Iterable[CollectionPiece], n_queries: int, encoder: Encoder
+) -> Iterator[Asked]:
+    """Ask with ten seconds of sound for the score, and whether the place is right."""
     for piece in pieces:
         heads = np.load(piece.heads)
-        rng = np.random.default_rng(len(heads))
-        last_sec = max(0.0, float(heads["onset_sec"].max()) - QUERY_SEC)
-        for start_sec in rng.uniform(0, last_sec, n_queries):
-            begin = time.process_time()
-            stretch = {"start_sec": start_sec, "end_sec": start_sec + QUERY_SEC}
-            try:
-                matches = search(
-                    index, piece.recording, kind="score", top=EVERYTHING, model=encoder, **stretch
-                )
-            except InputError as error:  # a rest of ten seconds
-                print(f"left out: {error}")
-                continue
-            seconds = time.process_time() - begin
+        for start_sec, matches, seconds in listen(index, piece, "score", n_queries, encoder):
             placed = None
             if Path(matches[0].path) == piece.score:
                 placed = is_placed(matches[0], heads, start_sec)
             yield Asked("recording", "score", str(piece.score), matches, seconds, placed)
+
+
+def ask_for_recordings(
+    index: Index,
+    pieces: Iterable[CollectionPiece],
+    again: Iterable[CollectionPiece],
+    n_queries: int,
+    encoder: Encoder,
+) -> Iterator[Asked]:
+    """Ask with ten seconds of another performance for the recording."""
+    recordings = {piece.score: piece.recording for piece in pieces}
+    for other in again:
+        if other.score in recordings:
+            for _, matches, seconds in listen(index, other, "recording", n_queries, encoder):
+                yield Asked("recording", "recording", str(recordings[other.score]), matches, seconds)
+
+
+def listen(
+    index: Index, piece: CollectionPiece, kind: Kind, n_queries: int, encoder: Encoder
+) -> Iterator[tuple[float, list[Match], float]]:
+    """Search for excerpts of a recording; yield where each starts, the answers, and CPU seconds."""
+    heads = np.load(piece.heads)
+    last_sec = max(0.0, float(heads["onset_sec"].max()) - QUERY_SEC)
+    for start_sec in np.random.default_rng(len(heads)).uniform(0, last_sec, n_queries).tolist():
+        begin = time.process_time()
+        try:
+            matches = search(
+                index,
+                piece.recording,
+                kind=kind,
+                top=EVERYTHING,
+                start_sec=start_sec,
+                end_sec=start_sec + QUERY_SEC,
+                model=encoder,
+            )
+        except InputError as error:  # a rest of ten seconds
+            print(f"left out: {error}")
+            continue
+        yield start_sec, matches, time.process_time() - begin
+
+
+def ask_with_photos(index: Index, pieces: Iterable[CollectionPiece], encoder: Encoder) -> Iterator[Asked]:
+    """Ask with photo-like pages for the recording, and for the score in another edition."""
+    for piece in pieces:
         begin = time.process_time()
         matches = search(index, piece.photo, top=EVERYTHING, model=encoder)
         seconds = time.process_time() - begin
-        for kind, right in (("recording", piece.recording), ("score", piece.score)):
-            of_kind = [match for match in matches if match.kind == kind]
-            yield Asked("score", kind, str(right), of_kind, seconds)  # type: ignore[arg-type]
+        yield Asked("score", "recording", str(piece.recording), _of_kind(matches, "recording"), seconds)
+        yield Asked("score", "score", str(piece.score), _of_kind(matches, "score"), seconds)
+
+
+def _of_kind(matches: list[Match], kind: Kind) -> list[Match]:
+    return [match for match in matches if match.kind == kind]
 
 
 def is_placed(match: Match, heads: np.ndarray, start_sec: float) -> bool:  # type: ignore[type-arg]
