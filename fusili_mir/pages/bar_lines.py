@@ -12,6 +12,7 @@ import numpy as np
 
 from fusili_mir.arrays import Float32, GreyImage, Table
 from fusili_mir.geometry import strip_height_px
+from fusili_mir.pages.repeat_dots import has_dots
 from fusili_mir.pages.segments import Segment, cut_segment, staff_strips
 from fusili_mir.pages.sign_network import (
     BAR_LINE_CLASSES,
@@ -38,6 +39,7 @@ _BESIDE_SPACES = 2.0  # shown left and right of a system
 _APART_SPACES = 1.25  # smallest distance of bar lines
 _EDGE_SPACES = 1.0  # the line at the left edge of a system is no bar line
 _LEAST = 0.5  # probability of any kind
+_DOTS = {"repeat-begin": (1,), "repeat-end": (-1,), "repeat-both": (-1, 1)}  # sides
 _REACH = 2  # columns around a peak that speak for its kind
 
 
@@ -68,11 +70,21 @@ def find_bar_lines(ink: GreyImage, systems: Table, staves: Table) -> Table:
             weight = any_kind[near]
             middle = float(np.average(np.arange(len(any_kind))[near], weights=weight)) + 0.5
             x = float(segment.to_page(middle * BAR_LINE_COLUMN_PX, 1.0)[1])
-            kinds = scores[near, 1:].sum(axis=0)
-            kind = BAR_LINE_CLASSES[1 + int(kinds.argmax())]
+            kind = _kind(scores[near].sum(axis=0), strips, round(middle * BAR_LINE_COLUMN_PX))
             if x > first_x or kind == "repeat-begin":
                 rows.append((system["page"], system["system"], x, kind, any_kind[column]))
     return np.array(rows, dtype=BAR_LINE_DTYPE)
+
+
+def _kind(scores: Float32, strips: Float32, column: int) -> str:
+    """Return the likeliest kind of a bar line; of the repeat signs, only those whose dots are there."""
+    missing = [side for side in (-1, 1) if not has_dots(strips, column, side)]
+    possible = [
+        number
+        for number, kind in enumerate(BAR_LINE_CLASSES)
+        if number > 0 and not any(side in _DOTS.get(kind, ()) for side in missing)
+    ]
+    return BAR_LINE_CLASSES[max(possible, key=lambda number: scores[number])]
 
 
 def ink_strips(
