@@ -4,6 +4,7 @@
     python benchmarks/fit_decoder.py law BUNDLE ../shared/data/human [--only NAME ...] [--rounds 2]
         [--ablate | --scan NAME]
     python benchmarks/fit_decoder.py certainty BUNDLE ../shared/data/human
+    python benchmarks/fit_decoder.py intervals BUNDLE ../shared/data/human [--only NAME ...]
     python benchmarks/fit_decoder.py piece BUNDLE ../shared/data/human [--corpus ../shared/data] [--songs 10]
 
 `pitches` fits the reader of pitches: a logistic regression from the embeddings of columns to the pitches of the
@@ -16,6 +17,8 @@ the score and from images. `--ablate` prints instead what each part is worth: th
 it prints was measured on composers that were left out. `piece` fits the probability that a recording is of the
 score: the same performances and songs of the validation split, clean and worn (noise, room, stained pages), with
 their own recordings and with others', whole and in excerpts. Fit in this order: each rests on those before.
+
+`intervals` fits nothing: it prints how often the intervals of the bundle hold, of notes, measures and frames.
 
 `--kept FOLDER` keeps encoded performances for the next time; encoding takes far longer than decoding.
 """
@@ -42,10 +45,11 @@ from fusili_benchmarks.certainty_fit import (
     notes_with_score,
 )
 from fusili_benchmarks.held_out_shifts import BASE, PageShift, Shift, SoundShift
+from fusili_benchmarks.interval_coverage import frames_hold, measures_hold, notes_hold
 from fusili_benchmarks.performances import Performance, encode_human, encode_songs, kept, with_deep_pickles
 from fusili_benchmarks.piece_fit import SeenPair, fit_piece, piece_report, seen_pairs
 from fusili_mir.alignment.aligning import align_encoded, decoding_options
-from fusili_mir.arrays import Float32, Int64
+from fusili_mir.arrays import Bool, Float32, Int64
 from fusili_mir.audio.attack_map import LOWEST_PITCH, N_PITCHES
 from fusili_mir.decoding.rough_search import DecodingOptions
 from fusili_mir.errors import FusiliError
@@ -242,6 +246,22 @@ def fit_notes(bundle: Bundle, performances: dict[str, Callable[[], Performance]]
     )
 
 
+def measure_intervals(bundle: Bundle, performances: dict[str, Callable[[], Performance]]) -> None:
+    """Print how often the intervals of a bundle hold."""
+    options, scale = decoding_options(bundle), bundle.manifest.scale
+    holds: dict[str, list[Bool]] = {"notes": [], "measures": [], "frames on images": []}
+    for load in performances.values():
+        each = load()
+        aligned = align_encoded(each.pages, each.score, each.audio, scale, options=options)
+        holds["notes"].append(notes_hold(aligned, each))
+        holds["measures"].append(measures_hold(aligned, each))
+        aligned = align_encoded(each.scan, each.scanned, each.audio, scale, options=options)
+        holds["frames on images"].append(frames_hold(aligned, each))
+    for name, parts in holds.items():
+        every = np.concatenate(parts)
+        print(f"{name}: {100 * every.mean():.1f} % of {len(every)} intervals hold")
+
+
 def fit_pairs(bundle: Bundle, performances: dict[str, Callable[[], Performance]]) -> None:
     """Fit the probability that a recording is of a score, and print how that holds for scores left out."""
     options, scale = decoding_options(bundle), bundle.manifest.scale
@@ -271,7 +291,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("what", choices=["pitches", "law", "certainty", "piece"])
+    parser.add_argument("what", choices=["pitches", "law", "certainty", "intervals", "piece"])
     parser.add_argument("bundle", type=Path)
     parser.add_argument("data", type=Path)
     parser.add_argument("--pieces", type=int, default=73)
@@ -299,6 +319,8 @@ def main() -> None:
     loading = {name: partial(kept, name, encode, arguments.kept) for name, encode in encoding.items()}
     if arguments.what == "certainty":
         fit_notes(bundle, loading)
+    elif arguments.what == "intervals":
+        measure_intervals(bundle, loading)
     elif arguments.what == "piece":
         fit_pairs(bundle, loading)
     elif arguments.ablate or arguments.scan:

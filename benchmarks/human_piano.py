@@ -20,7 +20,7 @@ import numpy as np
 
 import fusili_mir as fm
 from fusili_benchmarks.calibration import area_under_curve, calibration_error
-from fusili_benchmarks.performances import Performance, encode_human, kept, with_deep_pickles
+from fusili_benchmarks.performances import Performance, encode_human, first_onsets, kept, with_deep_pickles
 from fusili_mir.alignment.aligning import align_encoded, decoding_options
 from fusili_mir.alignment.results import Alignment
 from fusili_mir.arrays import Float64
@@ -56,17 +56,11 @@ def with_score(alignment: Alignment, true: dict[str, float], cpu_sec: float) -> 
 
 
 def from_images(alignment: Alignment, pages: Pages, true: dict[str, float], cpu_sec: float) -> Measured:
-    heads = {str(note["notated_id"]): note for note in pages.notes}
-    known = [
-        (heads[note_id.removesuffix("-1")], second)
-        for note_id, second in true.items()
-        if note_id.endswith("-1") and note_id.removesuffix("-1") in heads
-    ]
-    boxes = np.array([head for head, _ in known])
+    boxes, true_sec = first_onsets(pages, true)
     x, y = (boxes["x0"] + boxes["x1"]) / 2, (boxes["y0"] + boxes["y1"]) / 2
     found_sec = alignment.position_maps.position_to_seconds(boxes["page"], x, y)
     frame = np.clip(alignment.grid.index(np.nan_to_num(found_sec)), 0, len(alignment.grid) - 1)
-    errors = np.abs(found_sec - np.array([second for _, second in known]))
+    errors = np.abs(found_sec - true_sec)
     probability = alignment.frames["confidence"][frame].astype(np.float64)
     return Measured(np.where(np.isnan(errors), np.inf, errors), probability, cpu_sec)
 

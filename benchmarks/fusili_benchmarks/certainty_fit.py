@@ -15,7 +15,7 @@ from fusili_benchmarks.calibration import (
     held_out,
     reliability_table,
 )
-from fusili_benchmarks.performances import Performance
+from fusili_benchmarks.performances import Performance, first_onsets
 from fusili_mir.alignment.playing_course import playing_course
 from fusili_mir.alignment.results import Alignment
 from fusili_mir.arrays import Bool, Float64, Int64
@@ -77,16 +77,10 @@ def notes_from_images(alignment: Alignment, performance: Performance, group: str
     """Return the clues to the first playing of each note head, on images."""
     if alignment.path.clues is None:
         raise InputError("expected an alignment with its clues")
-    heads = {str(note["notated_id"]): note for note in performance.pages.notes}
-    known = [
-        (heads[note.removesuffix("-1")], second)
-        for note, second in performance.true.items()
-        if note.endswith("-1") and note.removesuffix("-1") in heads
-    ]
-    boxes = np.array([head for head, _ in known])
+    boxes, true_sec = first_onsets(performance.pages, performance.true)
     x, y = (boxes["x0"] + boxes["x1"]) / 2, (boxes["y0"] + boxes["y1"]) / 2
     found_sec = alignment.position_maps.position_to_seconds(boxes["page"], x, y)
-    errors_sec = np.abs(found_sec - np.array([second for _, second in known]))
+    errors_sec = np.abs(found_sec - true_sec)
     frame = np.clip(alignment.grid.index(np.nan_to_num(found_sec)), 0, len(alignment.grid) - 1)
     place, is_timed = _places(alignment.path.clues.stops, alignment.path.stop[frame])
     used = np.isfinite(errors_sec) & is_timed & ~alignment.path.is_filler[frame]

@@ -24,6 +24,7 @@ from PIL import Image
 from fusili_benchmarks.held_out_pieces import Playing, choose_layouts, choose_pieces, open_piece
 from fusili_benchmarks.held_out_shifts import Shift
 from fusili_benchmarks.played_measures import true_onsets
+from fusili_mir.arrays import Float64, Table
 from fusili_mir.errors import InputError
 from fusili_mir.geometry import FrameGrid
 from fusili_mir.model.encoded import EncodedAudio, EncodedScore
@@ -37,6 +38,7 @@ __all__ = [
     "encode_human",
     "encode_songs",
     "excerpt",
+    "first_onsets",
     "kept",
     "with_deep_pickles",
 ]
@@ -58,6 +60,17 @@ class Performance:
     score: EncodedScore
     scan: Pages
     scanned: EncodedScore
+
+
+def first_onsets(pages: Pages, true: dict[str, float]) -> tuple[Table, Float64]:
+    """Return the heads of notes whose first playing is known, and when that is."""
+    heads = {str(note["notated_id"]): note for note in pages.notes}
+    known = [
+        (heads[note_id.removesuffix("-1")], second)
+        for note_id, second in true.items()
+        if note_id.endswith("-1") and note_id.removesuffix("-1") in heads
+    ]
+    return np.array([head for head, _ in known]), np.array([second for _, second in known])
 
 
 def encode_human(stem: Path, encoder: Encoder, soundfont: Path) -> Performance:

@@ -36,7 +36,7 @@ _FIELDS: list[tuple[str, Any]] = [
 FRAME_DTYPE = np.dtype(_FIELDS)
 """One audio frame: when it begins within the recording, the place on the page that sounds at its middle, the
 similarity of the two, and the confidence in the place: 0 where something other than the score is heard. The place
-is reached between `earliest_sec` and `latest_sec`, with a probability of `INTERVAL_PROBABILITY`; where
+is reached between `earliest_sec` and `latest_sec`, with about the probability `INTERVAL_PROBABILITY`; where
 something else is heard, these are the ends of the recording."""
 
 

@@ -11,7 +11,7 @@ __all__ = ["INTERVAL_FIELDS", "INTERVAL_NAMES", "put_interval"]
 
 INTERVAL_NAMES = ("earliest_sec", "latest_sec")
 INTERVAL_FIELDS: list[tuple[str, Any]] = [(name, "f8") for name in INTERVAL_NAMES]
-"""Ends of the interval in which the truth lies with a probability of `INTERVAL_PROBABILITY`."""
+"""Ends of the interval in which the truth lies: for notes with a probability of `INTERVAL_PROBABILITY`."""
 
 
 def put_interval(table: Table, seconds: Float64, margin_sec: Float64, grid: FrameGrid) -> None:

@@ -51,7 +51,9 @@ probability of `INTERVAL_PROBABILITY`."""
 _SPAN: list[tuple[str, Any]] = [("start_sec", "f8"), ("end_sec", "f8"), ("confidence", "f4")]
 ALIGNED_MEASURE_DTYPE = np.dtype([*PLAYED_MEASURE_DTYPE.descr, *_SPAN, *INTERVAL_FIELDS])
 """One measure, each time it is played; times are NaN for measures that were not heard. Where only images are
-known, beats are NaN. Its start lies between `earliest_sec` and `latest_sec`, as a note does."""
+known, beats are NaN. The notes that begin it lie between `earliest_sec` and `latest_sec`."""
+
+_SAME_BEAT = 1e-6
 
 RELIABLE = 0.5
 """Smallest `Alignment.reliability` at which the recording is taken to be of the score."""
@@ -211,11 +213,25 @@ def aligned_measures(played: PlayedScore, notes: Table, times: NoteTimes, grid: 
     for name, beat in (("start_sec", "start_beat"), ("end_sec", "end_beat")):
         measures[name] = np.where(inside, grid.within(times.tempo.to_seconds(measures[beat])), np.nan)
     measures["confidence"] = np.where(inside, _measure_confidence(measures, notes), 0.0)
-    order = np.flatnonzero(heard)[np.argsort(notes["onset_beat"][heard], kind="stable")]
-    if len(order):
-        margin_sec = np.interp(measures["start_beat"], notes["onset_beat"][order], times.margin_sec[order])
-        put_interval(measures, measures["start_sec"], margin_sec, grid)
+    _put_measure_intervals(measures, notes[heard], times.margin_sec[heard], grid)
     return measures
+
+
+def _put_measure_intervals(measures: Table, notes: Table, margin_sec: Float64, grid: FrameGrid) -> None:
+    """Let the interval of a measure hold those of all notes that begin it, or be as wide as those around it."""
+    if not len(notes):
+        return
+    order = np.argsort(notes["onset_beat"], kind="stable")
+    notes, margin_sec = notes[order], margin_sec[order]
+    usual_sec = np.interp(measures["start_beat"], notes["onset_beat"], margin_sec)
+    put_interval(measures, measures["start_sec"], usual_sec, grid)
+    beat = measures["start_beat"]
+    first = np.searchsorted(notes["onset_beat"], beat - _SAME_BEAT)
+    end = np.searchsorted(notes["onset_beat"], beat + _SAME_BEAT)
+    for row in np.flatnonzero((end > first) & np.isfinite(measures["start_sec"])):
+        begins, start_sec = notes[first[row] : end[row]], measures["start_sec"][row]
+        measures["earliest_sec"][row] = min(start_sec, begins["earliest_sec"].min())
+        measures["latest_sec"][row] = max(start_sec, begins["latest_sec"].max())
 
 
 def _measure_confidence(measures: Table, notes: Table) -> Float64:

@@ -37,7 +37,7 @@ _DENSEST_HZ = 12.0  # set by hand: highest rate of successive notes, sixteenths 
 
 @dataclass(frozen=True)
 class DecodingOptions:
-    """Limits and costs of a path.
+    """Limits and costs of a path, set by hand; `benchmarks/fit_decoder.py law --scan NAME` shows what others do.
 
     Attributes
     ----------

@@ -1,7 +1,8 @@
 """The law by which stops are timed: how onsets sound, and how long stops last.
 
-`benchmarks/fit_decoder.py law` fits its parameters, one after the other; `--scan NAME` shows what other values of
-one do. Each says here how it enters the likelihood.
+`benchmarks/fit_decoder.py law` fits those of its parameters that stand in its table TRIED, one after the other;
+the others were set by hand. `--scan NAME` shows what other values of one do. Each says here how it enters the
+likelihood.
 """
 
 from __future__ import annotations

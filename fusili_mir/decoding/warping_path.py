@@ -183,7 +183,7 @@ def decode_path(
             similarity=similarity.pairs(np.arange(n_frames), stop),
             confidence=np.where(is_filler, 0.0, times.confidence[stop]).astype(np.float32),
             reliability=reliability,
-            margin_sec=np.where(is_filler, np.inf, times.margin_sec[stop]),
+            margin_sec=np.where(is_filler, np.inf, _frame_margins(times.margin_sec, stop)),
             clues=PathClues(timed.stops, timed.clues, clues),
         ),
         times,
@@ -309,6 +309,12 @@ def _with_silences(path: DecodedPath, sounding: Int64, n_frames: int) -> Decoded
     return DecodedPath(
         path.stop[last], path.is_filler[last] | outside, np.where(outside, 0.0, path.gap[last])
     )
+
+
+def _frame_margins(margin_sec: Float64, stop: Int64) -> Float64:
+    """Return the margin of each frame: the place lies between two stops, and is as sure as the less sure one."""
+    following = np.minimum(stop + 1, len(margin_sec) - 1)
+    return np.fmax(margin_sec[stop], margin_sec[following])
 
 
 def _stop_times(
