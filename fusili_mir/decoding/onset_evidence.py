@@ -22,6 +22,7 @@ __all__ = ["AnyOnsets", "NoOnsets", "OnsetEvidence", "PitchedOnsets", "StopPitch
 
 _GROUP = 2  # steps in a cell of the grid on which stops are timed
 _SPREAD_STEPS = 3.0  # set by hand: over which an attack counts less by a factor of e
+_CUT_SEC = 0.15  # the longest window of an attack map, and some steps
 
 
 @dataclass(frozen=True)
@@ -153,12 +154,15 @@ class PitchedOnsets:
         """Return the log-likelihood ratio that a stop begins in each of some cells [shape=(n,)]."""
         strength = self._cells[cells] @ self.pitches.weights[stop]
         nats = self.law.onset_nats(strength, float(self.pitches.n_notes[stop]), self.pitches.are_read)
-        return nats if self._of_anything is None else nats + self._of_anything[cells]
+        if self._of_anything is not None:
+            nats = nats + self._of_anything[cells]
+        return _without_cut(nats, np.arange(cells.start, cells.start + len(nats)), self.cell_sec)
 
     def block(self, cells: Int64, stops: slice) -> Float32:
         """Return the log-likelihood ratio that these stops begin in ranges of cells, by their pitches."""
         strength = _best_of_ranges(self._cells, cells) @ self.pitches.weights[stops].T
-        return self.law.onset_nats(strength, self.pitches.n_notes[stops], self.pitches.are_read)
+        nats = self.law.onset_nats(strength, self.pitches.n_notes[stops], self.pitches.are_read)
+        return _without_cut(nats, cells[:-1], self.cell_sec)
 
     def refined(self, stops: Int64, seconds: Float64) -> Float64:
         """Move the beginnings of stops to the strongest attack of their pitches nearby, or to any onset."""
@@ -223,8 +227,8 @@ class AnyOnsets:
     def nats(self, stop: int, cells: slice) -> Float32:
         """Return the log-likelihood ratio that something begins in each of some cells [shape=(n,)]."""
         steps = self.envelope.nats[cells.start * _GROUP : cells.stop * _GROUP]
-        weighted = self.law.envelope_weight * steps.reshape(-1, _GROUP).max(axis=1)
-        return np.asarray(weighted, dtype=np.float32)
+        weighted = (self.law.envelope_weight * steps.reshape(-1, _GROUP).max(axis=1)).astype(np.float32)
+        return _without_cut(weighted, np.arange(cells.start, cells.start + len(weighted)), self.cell_sec)
 
     def block(self, cells: Int64, stops: slice) -> Float32:
         """Return zeros: what begins may be any stop."""
@@ -289,6 +293,14 @@ class NoOnsets:
 def _nearest_onset(envelope: SoundEnvelope, seconds: Float64, law: TimingLaw) -> Float64:
     """Move moments to the onset of anything nearby."""
     return envelope.nearest_onset(seconds, law.refine_sec + envelope.step_sec) if law.refine_sec else seconds
+
+
+def _without_cut(nats: Float32, cells: Int64, cell_sec: float) -> Float32:
+    """Let nothing speak for an onset where the recording begins: what sounds there may have begun before."""
+    at_cut = cells * cell_sec < _CUT_SEC
+    if at_cut.any():
+        nats[at_cut] = np.minimum(nats[at_cut], 0.0)
+    return nats
 
 
 def _best_of_ranges(values: Float32, cells: Int64) -> Float32:

@@ -16,6 +16,7 @@ from fusili_mir.audio.sound_envelope import FrameSound
 from fusili_mir.decoding.certainty import PIECE_BY_ORDER, StopWeights
 from fusili_mir.decoding.course import Course
 from fusili_mir.decoding.onset_evidence import NoOnsets, OnsetEvidence, PitchedOnsets
+from fusili_mir.decoding.open_ends import follow_to_open_ends
 from fusili_mir.decoding.piece_clues import PieceClues
 from fusili_mir.decoding.rough_search import DecodingOptions, RoughSearch, path_costs
 from fusili_mir.decoding.semi_markov import TimedStops, time_stops
@@ -165,9 +166,10 @@ def decode_path(
         for each in stretches
     ]
     path = _with_silences(_joined(searched), sounding, n_frames)
-    music = np.flatnonzero(~path.is_filler)
-    if not len(music):
+    if path.is_filler.all():
         raise InputError("nothing in the recording sounds like the score; is it a recording of this piece?")
+    path = follow_to_open_ends(path, likelihoods, evidence, grid, options.law, stretches)
+    music = np.flatnonzero(~path.is_filler)
     timed = TimedStops.joined(
         [_time(path, music, each, likelihoods, evidence, grid, options.law) for each in stretches]
     )

@@ -72,8 +72,8 @@ def test_the_demo_song_is_aligned_with_its_page(
     assert np.all(np.array(within(errors, 25, 50, 250)) >= [0.74, 0.86, 0.90])
 
 
-@pytest.mark.parametrize(("start_sec", "end_sec"), [(5.0, 25.0), (28.0, 50.0)])
-def test_excerpts_are_found_in_the_whole_score(
+@pytest.mark.parametrize(("start_sec", "end_sec"), [(8.0, 26.0), (12.5, 30.3), (33.1, 47.7)])
+def test_excerpts_are_found_in_the_whole_score_up_to_their_ends(
     example: Example,
     encoder: Encoder,
     song: tuple[Pages, EncodedScore, EncodedAudio],
@@ -81,11 +81,14 @@ def test_excerpts_are_found_in_the_whole_score(
     end_sec: float,
 ) -> None:
     audio = encoder.encode_recording(open_recording(example.recording, start_sec, end_sec))
-    inside = (example.truth["onset_sec"] > start_sec + 1) & (example.truth["onset_sec"] < end_sec - 1)
+    inside = (example.truth["onset_sec"] > start_sec) & (example.truth["onset_sec"] < end_sec)
     truth: Table = example.truth[inside]
-    errors = errors_of_notes(aligned(encoder, song[0], song[1], audio), truth)
+    alignment = aligned(encoder, song[0], song[1], audio)
+    errors = errors_of_notes(alignment, truth)
     assert len(truth) > 50
-    assert np.all(np.array(within(errors, 50, 250)) >= [0.88, 0.92])
+    assert np.all(np.array(within(errors, 50, 250)) >= [0.93, 0.95])
+    given = alignment.notes[np.isfinite(alignment.notes["onset_sec"])]
+    assert np.isin(given["notated_id"], truth["id"]).mean() > 0.9  # few that begin before or after it
 
 
 @pytest.mark.parametrize(
