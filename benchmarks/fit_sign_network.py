@@ -3,8 +3,8 @@
     python benchmarks/fit_sign_network.py OUT.npz [--corpus ../shared/data] [--pieces 400] [--steps 3000 3000]
 
 OUT.npz goes to `fusili_mir/pages/sign_network.npz`. Songs and quartets of the training split (CC0) are engraved
-in five fonts, with bar lines of all kinds and endings at random places, degraded, and cut into strips: half an
-hour of one core. `benchmarks/bar_lines.py` measures the result on the validation split.
+in five fonts, with bar lines of all kinds and endings at random places, degraded, and cut into strips; both
+networks see variations of them. It takes less than an hour of one core, and writes the weights that ship. `benchmarks/bar_lines.py` measures the result on the validation split.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from fusili_mir.pages.engraving import Engraving
 from fusili_mir.pages.ink import ink_map
 from fusili_mir.pages.raster import rasterise
 from fusili_mir.pages.segments import Segment
-from fusili_mir.pages.sign_network import BAR_LINE_MARGIN_SPACES, ENDING_MARGIN_SPACES, ENDING_ROWS_PX
+from fusili_mir.pages.sign_network import BAR_LINE_MARGIN_SPACES
 from fusili_training.rendering.degrade import Degradation
 
 __all__ = ["SignExample", "sign_examples"]
@@ -22,6 +22,7 @@ __all__ = ["SignExample", "sign_examples"]
 _DEGRADED, _BITONAL = 0.75, 0.25  # shares of pages
 _SHIFT_SPACES, _SCALE = 0.15, 0.02  # errors of the staves that are found
 _LEFT_OVER_DEG = 0.04  # of the skew
+_ABOVE_SPACES, _ABOVE_PX = 10.0, 100  # of the strips for endings
 _PAGES_PER_PIECE = 3
 
 
@@ -59,11 +60,11 @@ def sign_examples(engraving: Engraving, rng: np.random.Generator) -> Iterator[Si
         for system in systems[systems["y1"] < clean.shape[0]]:
             number = system["system"]
             strips, segment = ink_strips(ink, system, staves, BAR_LINE_MARGIN_SPACES)
-            above, _ = ink_strips(ink, system, staves[staves["staff"] == 0], ENDING_MARGIN_SPACES)
+            above, _ = ink_strips(ink, system, staves[staves["staff"] == 0], _ABOVE_SPACES)
             x_of = _in_strip(segment)
             yield SignExample(
                 _grey(strips),
-                _grey(above[0, :ENDING_ROWS_PX]),
+                _grey(above[0, :_ABOVE_PX]),
                 tuple((x_of(line.x), line.kind) for line in bar_lines if line.system == number),
                 tuple((x_of(e.x0), x_of(e.x1), e.numbers) for e in endings if e.system == number),
             )

@@ -102,7 +102,9 @@ def find_endings(ink: GreyImage, systems: Table, staves: Table, bar_lines: Table
         ends_here = [str(line["kind"]) in _ENDS for line in lines]
         above_px = (bottom - on_page.y0) * SPACE_PX / float(first_staff["space_px"][0]) + SPACE_PX / 2
         first_row = int(np.clip(above_px, 0, ENDING_ROWS_PX))
-        brackets = find_brackets(strips[0, :ENDING_ROWS_PX], stops, ends_here, is_open, may_follow, first_row)
+        strip = strips[0, :ENDING_ROWS_PX]
+        strip[:first_row] = 0  # what is there belongs to the system above
+        brackets = find_brackets(strip, stops, ends_here, is_open, may_follow, first_row)
         for bracket in brackets:
             x0, x1 = (on_page.x0 + column / scale for column in (bracket.first, bracket.stop))
             numbers = ",".join(map(str, ENDING_CLASSES[bracket.number] or ()))

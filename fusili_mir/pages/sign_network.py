@@ -46,9 +46,10 @@ BAR_LINE_MARGIN_SPACES = 3.0
 ENDING_CLASSES: tuple[tuple[int, ...] | None, ...] = (None, (1,), (2,), (3,), (1, 2), ())
 """What may begin in a column: nothing, a bracket with these numbers, or one with others."""
 ENDING_COLUMN_PX = 4
-ENDING_MARGIN_SPACES = 10.0
-ENDING_ROWS_PX = 100
-"""Height of the strip above and around the top line of the first staff."""
+ENDING_MARGIN_SPACES = 15.0
+ENDING_ROWS_PX = 140
+"""Height of the strip above and around the top line of the first staff. The network takes any: it was fitted to
+strips that reach 10 spaces up."""
 
 _LEAST_INK = 0.2
 _AT_ONCE_PX = 1024  # columns; bounds memory
@@ -77,7 +78,7 @@ def ending_scores(strip: Float32) -> tuple[Float32, Float32]:
     Parameters
     ----------
     strip : np.ndarray [shape=(height, width)]
-        Ink of the first staff, 8 pixels a space: `ENDING_ROWS_PX` rows from 10 spaces above its top line.
+        Ink of the first staff, 8 pixels a space: `ENDING_ROWS_PX` rows from 15 spaces above its top line.
 
     Returns
     -------

@@ -14,8 +14,8 @@ WIDTH = 660
 
 
 def strip_with(*brackets: tuple[int, int]):
-    strip = np.zeros((100, WIDTH), np.float32)
-    strip[80:82] = 1
+    strip = np.zeros((140, WIDTH), np.float32)
+    strip[120:122] = 1
     for first, stop in brackets:
         strip[40:42, first:stop] = 1
         strip[40:56, first : first + 2] = 1

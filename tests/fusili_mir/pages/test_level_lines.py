@@ -1,4 +1,4 @@
-"""Level lines and corners, drawn by hand: 8 pixels a space, a strip of 100 rows."""
+"""Level lines and corners, drawn by hand: 8 pixels a space, a strip of 140 rows."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from fusili_mir.pages.level_lines import LevelLines
 
 
 def strip_with_bracket(first: int = 80, stop: int = 240, row: int = 40):
-    strip = np.zeros((100, 400), np.float32)
+    strip = np.zeros((140, 400), np.float32)
     strip[row : row + 2, first:stop] = 1
     strip[row : row + 16, first : first + 2] = 1  # its hook
-    strip[80:82] = 1  # the staff
+    strip[120:122] = 1  # the staff
     return strip
 
 
@@ -32,7 +32,7 @@ def test_of_two_corners_the_one_with_the_longer_line_counts() -> None:
 
 
 def test_a_line_without_a_hook_and_a_stem_without_a_line_are_no_corners() -> None:
-    line, stem = np.zeros((2, 100, 400), np.float32)
+    line, stem = np.zeros((2, 140, 400), np.float32)
     line[40:42, 80:240] = 1
     stem[30:60, 80:82] = 1
     assert LevelLines(line).corner(60, 100, 240) is None
@@ -52,7 +52,7 @@ def test_a_line_is_followed_to_its_end() -> None:
 
 
 def test_a_line_may_sink_slowly() -> None:
-    strip = np.zeros((100, 400), np.float32)
+    strip = np.zeros((140, 400), np.float32)
     for column in range(80, 400):
         strip[40 + column // 20 : 42 + column // 20, column] = 1
     followed = LevelLines(strip).follow(44, 80, 400)
