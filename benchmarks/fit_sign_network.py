@@ -4,7 +4,8 @@
 
 OUT.npz goes to `fusili_mir/pages/sign_network.npz`. Songs and quartets of the training split (CC0) are engraved
 in five fonts, with bar lines of all kinds and endings at random places, degraded, and cut into strips; both
-networks see variations of them. It takes less than an hour of one core, and writes the weights that ship. `benchmarks/bar_lines.py` measures the result on the validation split.
+networks see variations of them. It takes less than an hour of one core, and writes the weights that ship.
+`benchmarks/bar_lines.py` measures the result on other pieces.
 """
 
 from __future__ import annotations

@@ -36,11 +36,11 @@ def has_dots(strips: Float32, column: int, side: int) -> bool:
     Returns
     -------
     bool
-        Also True at the ends of the strips.
+        Also True at the ends of the strips, and in a single staff, in which something else may be near the dots.
     """
     first, stop = sorted((column + side * _NEAREST_PX, column + side * _FARTHEST_PX))
     seen = strips[:, :, max(0, first) : max(0, stop)]
-    if seen.shape[2] < SPACE_PX:
+    if len(strips) == 1 or seen.shape[2] < SPACE_PX:
         return True
     middle = strips.shape[1] // 2
     return any(_stands_alone(staff, middle) for staff in seen)

@@ -23,13 +23,15 @@ def with_dots(strip, column: int):
 
 @pytest.mark.parametrize(("column", "side"), [(52, -1), (69, 1)])
 def test_two_dots_beside_the_line_are_seen(column: int, side: int) -> None:
-    assert has_dots(with_dots(staff_with_double_bar_line(), column)[None], 60, side)
+    staff = with_dots(staff_with_double_bar_line(), column)
+    assert has_dots(np.stack([staff, staff]), 60, side)
 
 
 def test_the_balls_of_a_rest_are_no_dots_because_its_stem_goes_on() -> None:
     rest = with_dots(staff_with_double_bar_line(), 52)
     rest[40:56, 51:54] = 1
-    assert not has_dots(rest[None], 60, -1)
+    assert not has_dots(np.stack([rest, rest]), 60, -1)
+    assert has_dots(rest[None], 60, -1)  # in a single staff, the network has the last word
 
 
 def test_one_staff_whose_dots_stand_alone_is_enough() -> None:
@@ -40,5 +42,6 @@ def test_one_staff_whose_dots_stand_alone_is_enough() -> None:
 
 
 def test_where_nothing_can_be_seen_dots_are_possible() -> None:
-    assert has_dots(staff_with_double_bar_line()[None], 60, -1)
-    assert has_dots(staff_with_double_bar_line()[None], 3, -1)
+    staves = np.stack([staff_with_double_bar_line()] * 2)
+    assert has_dots(staves, 60, -1)
+    assert has_dots(staves, 3, -1)
