@@ -7,10 +7,14 @@ opened, and a graph is used only if its checksum matches the manifest.
 from __future__ import annotations
 
 import hashlib
+import io
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
+import numpy as np
+
+from fusili_mir.arrays import Float32
 from fusili_mir.errors import InputError
 from fusili_mir.model.graph_files import refuse_external_data
 from fusili_mir.model.manifest import BUNDLE_FORMAT, AudioSpec, ImageSpec, Manifest, read_manifest
@@ -33,7 +37,7 @@ __all__ = [
 Tower = Literal["image", "audio"]
 TOWERS: tuple[Tower, ...] = ("image", "audio")
 
-_MANIFEST = "manifest.json"
+_MANIFEST, _PITCHES = "manifest.json", "pitches.npy"
 _DEFAULT_FOLDER = Path(__file__).parents[1] / "models" / "small"
 
 
@@ -141,7 +145,12 @@ def default_bundle() -> Bundle:
 
 
 def save_bundle(
-    out: str | Path, manifest: Manifest, image_graph: bytes, audio_graph: bytes, force: bool = False
+    out: str | Path,
+    manifest: Manifest,
+    image_graph: bytes,
+    audio_graph: bytes,
+    force: bool = False,
+    pitch_weights: Float32 | None = None,
 ) -> None:
     """Write a bundle; it appears under its name only when it is complete.
 
@@ -155,7 +164,17 @@ def save_bundle(
         Contents of ONNX files that contain all their weights.
     force : bool
         Whether files in the folder may be replaced.
+    pitch_weights : np.ndarray [shape=(d + 1, 88)], optional
+        Weights of the bundle's `PitchReader`; a manifest that names a reader needs them.
     """
+    decoder = dict(manifest.decoder)
+    if pitch_weights is None and "pitch_reader" in decoder:
+        raise InputError(f"{out}: the manifest names a reader of pitches; expected its weights, too")
+    file = io.BytesIO()
+    if pitch_weights is not None:
+        np.save(file, pitch_weights, allow_pickle=False)
+        sha256 = hashlib.sha256(file.getvalue()).hexdigest()
+        decoder["pitch_reader"] = {"file": _PITCHES, "sha256": sha256}
     graphs = {"image": image_graph, "audio": audio_graph}
     specs = {}
     for tower, graph in graphs.items():
@@ -165,5 +184,7 @@ def save_bundle(
     with staged_folder(out, force) as folder:
         for tower, graph in graphs.items():
             (folder / specs[tower].graph).write_bytes(graph)
-        text = replace(manifest, image=specs["image"], audio=specs["audio"]).to_json()
+        if pitch_weights is not None:
+            (folder / _PITCHES).write_bytes(file.getvalue())
+        text = replace(manifest, image=specs["image"], audio=specs["audio"], decoder=decoder).to_json()
         (folder / _MANIFEST).write_text(text, encoding="utf-8")

@@ -13,7 +13,7 @@ from example_scores import melody
 
 from fusili_mir.audio.attack_map import N_PITCHES, pitch_index
 from fusili_mir.errors import InputError
-from fusili_mir.model.bundle import Bundle, default_bundle, load_bundle
+from fusili_mir.model.bundle import Bundle, default_bundle, load_bundle, save_bundle
 from fusili_mir.model.encoder import Encoder
 from fusili_mir.model.pitch_reader import PitchReader
 from fusili_mir.pages.pages import render_pages
@@ -49,6 +49,19 @@ def test_a_bundle_without_weights_reads_no_pitches(tmp_path: Path) -> None:
     bundle = write_pitch_bundle(tmp_path / "pitch")
     assert PitchReader.of(bundle) is None
     assert Encoder(bundle).pitch_reader is None
+
+
+def test_a_bundle_is_saved_with_its_weights_or_not_at_all(tmp_path: Path) -> None:
+    given = write_pitch_bundle(tmp_path / "given")
+    graphs = given.read_graph("image"), given.read_graph("audio")
+    save_bundle(tmp_path / "saved", given.manifest, *graphs, pitch_weights=WEIGHTS)
+    saved = load_bundle(tmp_path / "saved")
+    reader = PitchReader.of(saved)
+    assert reader is not None
+    assert reader.weights.tolist() == WEIGHTS.tolist()
+    with pytest.raises(InputError, match="names a reader of pitches; expected its weights"):
+        save_bundle(tmp_path / "again", saved.manifest, *graphs)
+    assert not (tmp_path / "again").exists()
 
 
 def test_weights_are_read_as_they_were_written(tmp_path: Path) -> None:
