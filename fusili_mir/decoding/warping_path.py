@@ -153,18 +153,15 @@ def decode_path(
     stretches = stretches_between(pins, n_stops)
     sound = sound or FrameSound.unknown(n_frames)
     sounding = sound.sounding
-    heard = replace(similarity, frames=similarity.frames[sounding])
-    rough = RoughSearch(heard, grid.frame_sec, scale, options)
     likelihoods = StopLikelihoods.of(
         similarity, scale, options.hub_weight_of(similarity.course), sound.is_silent
     )
+    heard = likelihoods.among(sounding)
+    rough = RoughSearch(heard.similarity, grid.frame_sec, scale, options)
     evidence = evidence or NoOnsets(grid.end_sec - grid.start_sec, start_sec=grid.start_sec)
     frame_of_sounding = grid.start_sec + (sounding + 0.5) * grid.frame_sec
     arrivals = _arrivals(evidence, sounding, grid, options.law.arrival_weight)
-    searched = [
-        _search(rough, likelihoods.among(sounding), arrivals, frame_of_sounding, each, options)
-        for each in stretches
-    ]
+    searched = [_search(rough, heard, arrivals, frame_of_sounding, each, options) for each in stretches]
     path = _with_silences(_joined(searched), sounding, n_frames)
     if path.is_filler.all():
         raise InputError("nothing in the recording sounds like the score; is it a recording of this piece?")
