@@ -3,8 +3,8 @@
     python benchmarks/fuzz.py --cases 10000 --seed 1
     python benchmarks/fuzz.py --reader mxl --reader mei --keep failures
 
-Whole files are made on the spot and damaged by rules that suit their format. Each case is read in a process of its
-own with limits: 10 CPU seconds and 2 GB. What fails is shrunk and kept, to become a test.
+Whole files are made on the spot and damaged by rules that suit their format. Each case is read in a process
+of its own with limits: 10 CPU seconds and 2 GB. What fails is shrunk and kept, to become a test.
 """
 
 from __future__ import annotations

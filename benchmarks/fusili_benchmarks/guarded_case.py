@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import faulthandler
 import io
 import os
 import pickle
@@ -117,6 +118,7 @@ def _run(
         held = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
         most = held + int(4 * memory_limit_mb * 2**20)  # addresses, not memory: libraries reserve many
         resource.setrlimit(resource.RLIMIT_AS, (most, most))
+    faulthandler.disable()
     nothing = os.open(os.devnull, os.O_WRONLY)
     for stream_number in (1, 2):
         os.dup2(nothing, stream_number)  # libraries in C write there directly

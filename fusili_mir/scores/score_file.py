@@ -22,6 +22,7 @@ from fusili_mir.errors import InputError
 from fusili_mir.scores.mei_readings import music_of, take_first_movement, take_first_readings
 from fusili_mir.scores.musicxml_repair import repaired_musicxml
 from fusili_mir.scores.printed_parts import left_out_parts
+from fusili_mir.scores.score_limits import check_score_numbers
 from fusili_mir.scores.score_warning import ScoreWarning
 from fusili_mir.scores.untrusted_xml import parse_xml, read_bytes, read_mxl
 
@@ -153,6 +154,7 @@ def parse_score(data: bytes, filename: str) -> ScoreFile:
             f"{filename}: found XML with root <{tag[:40]}>, expected a score "
             "(<score-partwise> for MusicXML, <mei> in its namespace for MEI)"
         )
+    check_score_numbers(root, filename)
     if kind == "mei":
         _prepare_mei(root, filename)
     if not any(_has_pitch(note) for note in _notes(root, kind)):

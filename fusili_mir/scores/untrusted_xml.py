@@ -78,7 +78,7 @@ def parse_xml(data: bytes, filename: str) -> etree._Element:
     except etree.XMLSyntaxError as error:
         if not {entry.type_name for entry in parser.error_log} <= _ID_ERRORS:
             raise InputError(
-                f"{filename}: not well-formed XML, expected {SCORE_FORMATS} ({error.msg})"
+                f"{filename}: not well-formed XML, expected {SCORE_FORMATS} ({' '.join(error.msg.split())})"
             ) from error
         root = etree.fromstring(data, _parser(recover=True))
     document_type = root.getroottree().docinfo.internalDTD

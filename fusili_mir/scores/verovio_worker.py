@@ -16,11 +16,14 @@ import sys
 
 import verovio
 
+_MOST_BYTES = 2 * 2**30  # of addresses; a string quartet of 36 minutes (94 pages) takes 0.4 GB
+
 
 def main() -> None:
     """Answer requests until standard input ends."""
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="utf-8")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # keeps the output of libraries apart from the answers
+    _limit_memory()
     verovio.enableLog(verovio.LOG_OFF)
     toolkit = verovio.toolkit()
     for line in sys.stdin:
@@ -50,6 +53,16 @@ def _excerpt(toolkit: verovio.toolkit, span: str) -> list[str]:
     toolkit.select({"measureRange": span})
     toolkit.redoLayout()
     return _pages(toolkit)
+
+
+def _limit_memory() -> None:
+    """Let a score that would take the machine's memory end this process instead, where the system can do that."""
+    try:
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_AS, (_MOST_BYTES, _MOST_BYTES))
+    except (ImportError, ValueError, OSError):  # Windows; or less is allowed already
+        return
 
 
 def _set_alarm(seconds: float) -> None:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from fusili_mir.dataclass_tables import read_table
 from fusili_mir.errors import InputError
 
 __all__ = ["INPUTS_FILE", "Inputs", "load_inputs", "save_inputs"]
@@ -35,6 +36,16 @@ class Inputs:
     options: dict[str, Any]
 
 
+@dataclass(frozen=True)
+class _Kept:
+    """The content of the file."""
+
+    format: int
+    score: tuple[str, ...] = ()
+    recording: str | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+
 def save_inputs(inputs: Inputs, filename: Path, folder: Path) -> None:
     """Write inputs with their places relative to the folder of the result."""
     content = {
@@ -48,25 +59,35 @@ def save_inputs(inputs: Inputs, filename: Path, folder: Path) -> None:
 
 def load_inputs(folder: Path, score: Sequence[Path] = (), recording: Path | None = None) -> Inputs:
     """Read the inputs of a result; files that are given take the place of those that it names."""
-    content: dict[str, Any] = {"score": [], "recording": None, "options": {}}
     filename = folder / INPUTS_FILE
-    if filename.is_file():
-        try:
-            content = json.loads(filename.read_text(encoding="utf-8"))
-            if content["format"] != _FORMAT:
-                raise InputError(f"{filename}: format {content['format']}, expected {_FORMAT}")
-        except (ValueError, KeyError, TypeError) as error:
-            raise InputError(f"{filename}: damaged ({error}); align again, or remove it") from error
-    scores = tuple(score) or tuple(folder / name for name in content["score"])
-    sound = recording or (folder / content["recording"] if content["recording"] else None)
+    kept = _read(filename) if filename.is_file() else _Kept(_FORMAT)
+    scores = tuple(score) or tuple(folder / name for name in kept.score)
+    sound = recording or (folder / kept.recording if kept.recording else None)
     if not scores or sound is None:
         raise InputError(
             f"{folder}: it does not say where score and recording are; give --score and --recording"
         )
     for file in (*scores, sound):
-        if not Path(str(file).split("#")[0]).exists():
+        if not _exists(Path(str(file).split("#")[0])):
             raise InputError(f"{file}: not found; give --score or --recording if it was moved")
-    return Inputs(scores, sound, dict(content["options"]))
+    return Inputs(scores, sound, dict(kept.options))
+
+
+def _read(filename: Path) -> _Kept:
+    try:
+        kept = read_table(_Kept, json.loads(filename.read_text(encoding="utf-8")))
+    except (OSError, ValueError, RecursionError) as error:
+        raise InputError(f"{filename}: damaged ({error}); align again, or remove it") from error
+    if kept.format != _FORMAT:
+        raise InputError(f"{filename}: format {kept.format}, expected {_FORMAT}; align again")
+    return kept
+
+
+def _exists(file: Path) -> bool:
+    try:
+        return file.exists()
+    except (OSError, ValueError):  # a name that no system has: too long, or with a NUL
+        return False
 
 
 def _relative(file: Path, folder: Path) -> str:
