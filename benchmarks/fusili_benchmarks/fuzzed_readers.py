@@ -176,7 +176,9 @@ def _tables(folder: Path) -> list[FuzzedReader]:
         "pairs.csv": "score,recording,options,name\na.mxl,a.wav,--start 1:15 --jumps,first\nb.pdf#3-7,b.wav,,\n",
         "repeats.txt": "1-8 1-8 9-16\n",
         "inputs.json": json.dumps({"format": 1, "score": ["a.mxl"], "recording": "a.wav", "options": {}}),
-        "recipe.toml": find_recipe("small-hybrid").read_text(encoding="utf-8"),
+        "recipe.toml": (find_recipe("small-hybrid").parent / "base" / "small.toml").read_text(
+            encoding="utf-8"
+        ),
     }
     for name, text in texts.items():
         (folder / name).write_text(text, encoding="utf-8")

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import io
 import json
-import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -21,12 +20,13 @@ from fusili_mir.collection.kinds import Kind
 from fusili_mir.errors import InputError
 from fusili_mir.pages.score_axis import COLUMN_DTYPE
 from fusili_mir.short_repr import short_repr
+from fusili_mir.untrusted_arrays import read_arrays
 
 __all__ = ["EncodedPiece", "Float16", "load_piece"]
 
 Float16: TypeAlias = npt.NDArray[np.float16]
 
-_DAMAGED = (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile)
+_DAMAGED = (OSError, ValueError, KeyError, TypeError, RecursionError)
 
 
 @short_repr
@@ -101,14 +101,14 @@ class EncodedPiece:
 def load_piece(filename: Path) -> tuple[EncodedPiece, dict[str, Any]]:
     """Load what `EncodedPiece.to_bytes` gave: the piece, and the facts about it."""
     try:
-        with filename.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
-            about = json.loads(str(arrays["about"]))
-            columns = arrays["columns"]
-            if columns.dtype != COLUMN_DTYPE:
-                raise ValueError("columns")
-            start_sec, frame_sec = arrays["times"].tolist()
-            steps, mask, windows, spans = (arrays[name] for name in ("steps", "mask", "windows", "spans"))
-            piece = EncodedPiece(about["kind"], steps, mask, windows, spans, columns, start_sec, frame_sec)
+        arrays = read_arrays(filename)
+        about = json.loads(str(arrays["about"]))
+        columns = arrays["columns"]
+        if columns.dtype != COLUMN_DTYPE:
+            raise ValueError("columns")
+        start_sec, frame_sec = arrays["times"].tolist()
+        steps, mask, windows, spans = (arrays[name] for name in ("steps", "mask", "windows", "spans"))
+        piece = EncodedPiece(about["kind"], steps, mask, windows, spans, columns, start_sec, frame_sec)
     except _DAMAGED as error:
         raise InputError(
             f"{filename}: missing or damaged; run `fusili-mir index` again with --repair to encode it anew"

@@ -10,7 +10,6 @@ import hashlib
 import json
 import os
 import tempfile
-import zipfile
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,6 +21,7 @@ from fusili_mir.model.bundle import Bundle
 from fusili_mir.model.encoded import EncodedScore
 from fusili_mir.model.encoder import Encoder
 from fusili_mir.pages.score_axis import ScoreAxis
+from fusili_mir.untrusted_arrays import read_arrays
 
 if TYPE_CHECKING:  # partitura, which pages need, is slow to import
     from fusili_mir.pages.pages import Pages
@@ -83,6 +83,12 @@ def encode_pages_cached(
     if Path(filename).exists():
         known = load_encoded_score(filename, key)
         if known is not None:
+            expected = encoder.bundle.manifest.embedding_dim
+            found = known.embeddings.shape[2]
+            if found != expected:
+                raise InputError(
+                    f"{filename}: embeddings of {found} dimensions, expected {expected}; remove the file"
+                )
             return encoder.with_pitches(known)
     encoded = encoder.encode_pages(pages, progress)
     save_encoded_score(encoded, filename, key)
@@ -138,17 +144,17 @@ def load_encoded_score(filename: str | Path, key: EmbeddingKey) -> EncodedScore 
         None if they were made from another score, with another bundle, or by another version.
     """
     try:
-        with Path(filename).open("rb") as file, np.load(file, allow_pickle=False) as arrays:
-            made_for = (int(arrays["format"]), str(arrays["bundle"]), str(arrays["score"]))
-            if made_for != (CACHE_FORMAT, key.bundle, key.score):
-                return None
-            return EncodedScore(
-                ScoreAxis(arrays["columns"]),
-                np.asarray(arrays["embeddings"], np.float32),
-                np.asarray(arrays["mask"], bool),
-                arrays.get("segment_embeddings"),
-            )
-    except (OSError, ValueError, KeyError, TypeError, EOFError, AttributeError, zipfile.BadZipFile) as error:
+        arrays = read_arrays(Path(filename))
+        made_for = (int(arrays["format"]), str(arrays["bundle"]), str(arrays["score"]))
+        if made_for != (CACHE_FORMAT, key.bundle, key.score):
+            return None
+        return EncodedScore(
+            ScoreAxis(arrays["columns"]),
+            np.asarray(arrays["embeddings"], np.float32),
+            np.asarray(arrays["mask"], bool),
+            arrays.get("segment_embeddings"),
+        )
+    except (OSError, ValueError, KeyError, TypeError, OverflowError) as error:
         raise InputError(
             f"{filename}: not a file of embeddings by fusili-mir, or damaged; remove it or choose another name"
         ) from error
