@@ -12,7 +12,7 @@ from fusili_mir.boxes import STAFF_DTYPE, SYSTEM_DTYPE
 from fusili_mir.errors import InputError
 from fusili_mir.model import score_segments
 from fusili_mir.model.manifest import ImageSpec
-from fusili_mir.model.score_segments import ScoreSegment, cut_image, segment_pages
+from fusili_mir.model.score_segments import ScoreSegment, cut_image, halve_systems, segment_pages
 from fusili_mir.pages.pages import PageImages, Pages
 
 STRIPS = ImageSpec(
@@ -177,3 +177,15 @@ def test_an_image_is_one_at_paper_and_zero_at_ink_staff_by_staff() -> None:
 def test_pages_without_systems_are_refused() -> None:
     with pytest.raises(InputError, match=r"test.png: no systems on its pages"):
         segment_pages(replace(pages_with((0, 0, 10, 1, 5)), systems=np.empty(0, SYSTEM_DTYPE)), STRIPS)
+
+
+def test_the_halves_of_a_system_overlap_by_half_and_reach_both_ends() -> None:
+    pages, spec = pages_with((20, 50, 700, 2, 8.0), (20, 300, 700, 2, 8.0)), STRIPS
+    whole, second = segment_pages(pages, spec)
+    left, middle, right, *others = halve_systems(pages, spec)
+    assert left.columns["x0"][0] == whole.columns["x0"][0]
+    assert abs(right.columns["x1"][-1] - whole.columns["x1"][-1]) < 1e-3
+    assert abs(len(left.columns) - len(whole.columns) / 2) <= 2
+    assert np.intersect1d(left.columns["x0"], middle.columns["x0"]).size == len(left.columns) // 2
+    assert [int(each.columns["system"][0]) for each in others] == [int(second.columns["system"][0])] * 3
+    assert halve_systems(pages, SQUARES) == ()
