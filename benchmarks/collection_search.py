@@ -60,13 +60,14 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--corpus", type=Path, default=Path("../shared/data/manifest.csv"))
     parser.add_argument("--pieces", type=int, default=EVERYTHING, help="pieces with recordings and photos")
+    parser.add_argument("--first", type=int, default=0, help="leave out so many songs")
     parser.add_argument("--scores", type=int, default=EVERYTHING, help="scores in the index, for measure")
     parser.add_argument("--queries", type=int, default=2, help="excerpts of each recording")
     parser.add_argument("--again", type=int, default=40, help="pieces that are played a second time")
     parser.add_argument("--jobs", type=int, default=1)
     arguments = parser.parse_args()
     split = "valid" if arguments.job == "fit" else "test"
-    songs = choose_songs(arguments.corpus, split)
+    songs = choose_songs(arguments.corpus, split)[arguments.first :]
     pieces = list(make_pieces(songs[: arguments.pieces], arguments.folder / split, SOUNDFONT))
     scores = [piece.score for piece in pieces]
     if arguments.job == "measure":
@@ -159,10 +160,10 @@ def _of_kind(matches: list[Match], kind: Kind) -> list[Match]:
 
 
 def is_placed(match: Match, heads: np.ndarray, start_sec: float) -> bool:  # type: ignore[type-arg]
-    """Return whether the box of a match holds a head that is struck in the second in which the query begins."""
+    """Return whether the box of a match holds heads that are struck during the query."""
     assert match.box is not None
     x0, y0, x1, y1 = match.box
-    near = heads[(heads["onset_sec"] >= start_sec - 1) & (heads["onset_sec"] <= start_sec + 1.5)]
+    near = heads[(heads["onset_sec"] >= start_sec) & (heads["onset_sec"] <= start_sec + QUERY_SEC)]
     margin = (y1 - y0) / 8
     return bool(
         np.any(
@@ -194,8 +195,12 @@ def print_weights(asked: list[Asked]) -> None:
 
 
 def fit(rows: Float64, right: np.ndarray, n_queries: int) -> Float64:  # type: ignore[type-arg]
-    """Fit a logistic regression, in which right candidates and all wrong ones of a query weigh the same."""
-    weight = np.where(right, 1.0, 1.0 * n_queries / max(1, (~right).sum()))
+    """Fit a logistic regression to right candidates and, weighing the same together, all wrong ones.
+
+    The constant is then that of the candidates as they come: many wrong ones for a right one.
+    """
+    n_wrong = max(1, int((~right).sum()))
+    weight = np.where(right, 1.0, n_queries / n_wrong)
     centre, spread = rows[:, 1:].mean(axis=0), rows[:, 1:].std(axis=0) + 1e-9
     scaled = np.column_stack([np.ones(len(rows)), (rows[:, 1:] - centre) / spread])
 
@@ -205,7 +210,7 @@ def fit(rows: Float64, right: np.ndarray, n_queries: int) -> Float64:  # type: i
 
     found = minimize(loss, np.zeros(scaled.shape[1])).x
     slopes = found[1:] / spread
-    return np.append(found[0] - slopes @ centre, slopes)
+    return np.append(found[0] - slopes @ centre - np.log(n_wrong / n_queries), slopes)
 
 
 def print_table(asked: list[Asked]) -> None:

@@ -61,10 +61,12 @@ def encode_score(pages: Pages, encoder: Encoder) -> EncodedPiece:
     )
 
 
-def encode_sound(heard: HeardRecording, encoder: Encoder, cents: float = 0.0) -> EncodedPiece:
-    """Encode a recording as if it sounded some cents lower than it does."""
+def encode_sound(
+    heard: HeardRecording, encoder: Encoder, cents: float = 0.0, clip_sec: float = _CLIP_SEC
+) -> EncodedPiece:
+    """Encode a recording as if it sounded some cents lower than it does, with windows of some seconds."""
     spec = encoder.bundle.audio
-    layout = _overlapping(spec)
+    layout = _overlapping(spec, clip_sec)
     blocks, ratio = heard.blocks(), 1.0
     if cents:
         retuning = Retuning(PitchCurve.constant(cents), len(heard), heard.sample_rate_hz, heard.start_sec)
@@ -92,9 +94,9 @@ def tuning_cents(heard: HeardRecording) -> float:
     return tuning.cents if tuning.is_clear and abs(tuning.cents) >= _LEAST_CENTS else 0.0
 
 
-def _overlapping(spec: AudioSpec) -> ClipLayout:
-    """Return clips of about ten seconds, each of which shares its halves with its neighbours."""
-    clip_frames = spec.clip_frames or max(round(_CLIP_SEC / spec.frame_sec), 8 * spec.context_frames, 4)
+def _overlapping(spec: AudioSpec, clip_sec: float) -> ClipLayout:
+    """Return clips of about some seconds, each of which shares its halves with its neighbours."""
+    clip_frames = spec.clip_frames or max(round(clip_sec / spec.frame_sec), 8 * spec.context_frames, 4)
     return ClipLayout(
         spec.frame_samples, clip_frames, clip_frames // 4, pad_last=spec.clip_frames is not None
     )

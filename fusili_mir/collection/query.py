@@ -23,6 +23,7 @@ from fusili_mir.scores.loading import is_symbolic
 
 __all__ = ["PageBox", "Query", "open_query"]
 
+_CLIP_SEC = 5.0  # windows of a query: more votes, each nearer to the half of a system
 _MOST_PASSAGES = 6
 _PASSAGE_SEC = 20.0
 _PASSAGE_COLUMNS = 500  # about two systems
@@ -109,7 +110,7 @@ def open_query(
     recording = open_recording(query, start_sec, end_sec)
     with HeardRecording(recording, encoder.bundle.audio.sample_rate_hz) as heard:
         tuning = tuning_cents(heard)
-        pieces = [(key, encode_sound(heard, encoder, tuning + 100 * key)) for key in keys]
+        pieces = [(key, encode_sound(heard, encoder, tuning + 100 * key, _CLIP_SEC)) for key in keys]
     return [Query(piece, _enough(np.ones(len(piece), bool)), key) for key, piece in pieces]
 
 

@@ -26,7 +26,8 @@ from fusili_mir.model.encoder import Encoder
 __all__ = ["Match", "search"]
 
 _NEIGHBOURS = 200  # vectors that are looked up for each window of a query
-_CANDIDATES = 40  # pieces that are decoded
+CANDIDATES = 40
+"""Pieces that are looked at in full."""
 _LEAST_CANDIDATES = 8  # in each of several keys
 _MOST_WINDOWS = 48
 
@@ -42,7 +43,7 @@ class Match:
     nats : float
         Logarithm of the odds that it is a match at all.
     page : int or None
-        Of a score: index of the page on which the query begins, from 0.
+        Of a score: index of the page with the system that most of the query is in, from 0.
     system : int or None
         Number of the system on that page, from 1.
     box : (x0, y0, x1, y1) or None
@@ -108,6 +109,7 @@ def search(
     transpose: str | float = 0.0,
     model: str | Path | Bundle | Encoder | None = None,
     device: str = "auto",
+    candidates: int = CANDIDATES,
 ) -> list[Match]:
     """Find the pieces of an index that a query belongs to.
 
@@ -133,6 +135,8 @@ def search(
         Model that encoded the index; by default the bundle that is installed with the package.
     device : str
         See `fusili_mir.model.sessions.open_session`.
+    candidates : int
+        Number of pieces of each kind that are looked at in full; more for collections of many thousand.
 
     Returns
     -------
@@ -143,13 +147,17 @@ def search(
         raise InputError(f"kind is {kind!r}, expected 'score' or 'recording'")
     if top < 1:
         raise InputError(f"top is {top}, expected at least 1")
+    if candidates < 1:
+        raise InputError(f"candidates is {candidates}, expected at least 1")
     opened = index if isinstance(index, Index) else open_index(Path(index))
     encoder = model if isinstance(model, Encoder) else _encoder(model, device)
     opened.check_bundle(encoder.bundle)
     queries = open_query(query, encoder, start_sec, end_sec, page, box, transpose)
     scale = encoder.bundle.manifest.scale
     matches = [
-        match for each in ((kind,) if kind else KINDS) for match in _search_kind(opened, queries, each, scale)
+        match
+        for each in ((kind,) if kind else KINDS)
+        for match in _search_kind(opened, queries, each, scale, candidates)
     ]
     return sorted(matches, key=lambda match: -match.nats)[:top]
 
@@ -159,9 +167,11 @@ def _encoder(model: str | Path | Bundle | None, device: str) -> Encoder:
     return Encoder(bundle, device)
 
 
-def _search_kind(index: Index, queries: list[Query], kind: Kind, scale: float) -> list[Match]:
+def _search_kind(
+    index: Index, queries: list[Query], kind: Kind, scale: float, n_candidates: int
+) -> list[Match]:
     """Search one kind of pieces; of a query in several keys, the best key counts for each piece."""
-    most = max(_CANDIDATES // len(queries), _LEAST_CANDIDATES)
+    most = max(n_candidates // len(queries), min(n_candidates, _LEAST_CANDIDATES))
     candidates = [(query, each) for query in queries for each in _candidates(index, query, kind, most)]
     best: dict[int, Match] = {}
     for query, (number, vote) in candidates:
@@ -211,7 +221,7 @@ def _place(
             first, stop = min(each.first for each in found), max(each.stop for each in found)
         return None, None, None, piece.seconds(first), piece.seconds(stop)
     columns = piece.columns[best.first : best.stop]
-    here = columns[columns["system"] == columns["system"][0]]
+    here = columns[columns["system"] == np.bincount(columns["system"]).argmax()]  # where most of it is
     page = int(here["page"][0])
     on_page = np.unique(piece.columns["system"][piece.columns["page"] == page])
     system = int(np.searchsorted(on_page, here["system"][0])) + 1

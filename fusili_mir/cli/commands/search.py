@@ -43,6 +43,13 @@ _BOX = re.compile(rf"(?:(\d+):)?({_NUMBER}),({_NUMBER}),({_NUMBER}),({_NUMBER})"
     metavar="auto|SEMITONES",
     help="Semitones by which a recording sounds above the scores of the index; auto: all from -6 to 6 are tried.",
 )
+@click.option(
+    "--candidates",
+    type=click.IntRange(1),
+    default=40,
+    show_default=True,
+    help="Pieces that are looked at in full; more for collections of many thousand.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the answers as JSON.")
 @click.option(
     "--open", "opens", is_flag=True, help="Align the query with the best answer, and open it in the browser."
