@@ -53,11 +53,9 @@ def _read(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> npt.NDArray[Any]
     if member.compress_type != zipfile.ZIP_STORED or member.compress_size != member.file_size:
         raise InputError(f"{member.filename[:40]!r} is compressed")
     stream = io.BytesIO(archive.read(member))
-    version = np.lib.format.read_magic(stream)
-    read_header = {
-        (1, 0): np.lib.format.read_array_header_1_0,
-        (2, 0): np.lib.format.read_array_header_2_0,
-    }[version]
+    headers: Any = np.lib.format  # has no types
+    version = headers.read_magic(stream)
+    read_header = {(1, 0): headers.read_array_header_1_0, (2, 0): headers.read_array_header_2_0}[version]
     shape, _, dtype = read_header(stream)
     held = member.file_size - stream.tell()
     if dtype.hasobject or math.prod(shape) * dtype.itemsize != held:
