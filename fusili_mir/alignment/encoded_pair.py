@@ -23,6 +23,7 @@ from fusili_mir.audio.heard_recording import HeardRecording
 from fusili_mir.audio.recording import RecordingLike, open_recording
 from fusili_mir.decoding.rough_search import DecodingOptions
 from fusili_mir.errors import InputError
+from fusili_mir.freed_memory import give_back_memory
 from fusili_mir.model.bundle import Bundle
 from fusili_mir.model.encoded import EncodedAudio, EncodedScore
 from fusili_mir.model.encoder import Encoder
@@ -136,6 +137,7 @@ def encode_pair(
         with stage("comparing pitches", shown=progress):
             pitch = find_pitch(pages.pages, pages.score, heard, encoder, transpose, tuning)
         audio = encoder.encode_recording(heard, progress, pitch.above_pages)
+    give_back_memory()  # decoding needs large arrays
     made_with = find_provenance(
         pages.pages,
         opened,
