@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 import numpy as np
 
+from fusili_mir.cli.exit_codes import UNRELIABLE_EXIT_CODE
 from fusili_mir.cli.options import AlignmentOptions, alignment_arguments, alignment_options
 from fusili_mir.cli.verbosity import plain_warnings, say_summary
 from fusili_mir.progress import stage
@@ -34,6 +35,9 @@ __all__ = ["command"]
 @click.option(
     "--write-score", is_flag=True, help="Write score.musicxml, too: the score with the ids of its notes."
 )
+@click.option(
+    "--strict", is_flag=True, help="End with exit code 3 if it does not seem to be a recording of this score."
+)
 @alignment_options
 def command(
     score: tuple[Path, ...],
@@ -42,8 +46,9 @@ def command(
     force: bool,
     formats: tuple[str, ...],
     write_score: bool,
+    strict: bool,
     **options: Any,
-) -> None:
+) -> int:
     """Align the recording AUDIO with SCORE.
 
     If SCORE is symbolic (MusicXML, MXL, MEI, Humdrum kern, ABC, MIDI, a match or MuseScore file), every note gets
@@ -75,6 +80,7 @@ def command(
             if write_score:
                 save_score_with_ids(alignment.pages, folder / "score.musicxml")
     say_summary(f"{_summary(alignment)} -> {out}")
+    return UNRELIABLE_EXIT_CODE if strict and not alignment.is_reliable else 0
 
 
 def _summary(alignment: Alignment) -> str:

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from fusili_mir.cli.device_options import device_options, read_device_options
+from fusili_mir.cli.exit_codes import UNRELIABLE_EXIT_CODE
 from fusili_mir.cli.job_options import N_JOBS
 from fusili_mir.cli.verbosity import plain_warnings, say_summary
 
@@ -53,6 +54,7 @@ def _with_device_options(function: click.decorators.FC) -> click.decorators.FC:
 @click.option(
     "--jobs", type=N_JOBS, default=-1, show_default=True, help="Number of processes; -1: one per core."
 )
+@click.option("--strict", is_flag=True, help="End with exit code 3 if a result is doubtful.")
 @click.option("--dask", metavar="ADDRESS", help="Address of a Dask scheduler, whose machines do the work.")
 @click.option(
     "--model",
@@ -69,6 +71,7 @@ def command(
     force: bool,
     formats: tuple[str, ...],
     options: str,
+    strict: bool,
     jobs: int,
     dask: str | None,
     model: Path | None,
@@ -116,7 +119,10 @@ def command(
     if len(failed) > _MOST_LINES:
         click.echo(f"fusili-mir: and {len(failed) - _MOST_LINES} more; see {out / 'summary.csv'}", err=True)
     say_summary(f"{count_reports(reports, len(reports))} -> {out / 'index.html'}")
-    return 1 if failed else 0
+    if failed:
+        return 1
+    is_doubtful = any(report.status == "doubtful" for report in reports)
+    return UNRELIABLE_EXIT_CODE if strict and is_doubtful else 0
 
 
 _MOST_LINES = 10

@@ -40,6 +40,8 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
         for take in (1, 2):
             late = np.pad(record(performed).samples, (8000 * (take - 1), 0))
             soundfile.write(folder / f"{name}{take}.wav", late, 16_000)
+    performed["pitch"] = np.random.default_rng(0).permutation(performed["pitch"])
+    soundfile.write(folder / "other.wav", record(performed).samples, 16_000)
     (folder / "noise.wav").write_text("no sound at all")
     rows = ["score,recording,name"]
     rows += [f"{name}.musicxml,{name}{take}.wav,{name}{take}" for take in (1, 2) for name in ("up", "down")]
@@ -269,6 +271,19 @@ def test_the_command_says_what_failed_and_ends_with_1(
     assert warned.startswith("fusili-mir: up--noise: ")
     assert warned.count("\n") == 1
     assert said == f"1 failed -> {tmp_path / 'out' / 'index.html'}\n"
+
+
+@pytest.mark.parametrize(("options", "code"), [((), 0), (("--strict",), 3)])
+def test_a_recording_of_something_else_is_doubtful(
+    files: Path, tmp_path: Path, options: tuple[str, ...], code: int
+) -> None:
+    table = files / "wrong.csv"
+    table.write_text("score,recording,options\nup.musicxml,other.wav,\n")
+    arguments = ["align-many", str(table), "-o", str(tmp_path / "out"), "--model", str(files / "bundle")]
+    with pytest.raises(SystemExit) as ended:
+        main([*arguments, "--format", "notes", *options])
+    assert ended.value.code == code
+    assert rows_of(tmp_path / "out" / "summary.csv")[0]["status"] == "doubtful"
 
 
 def test_it_is_a_public_name() -> None:

@@ -409,3 +409,11 @@ def test_a_question_outside_the_recording_or_off_the_pages_is_one_line(
     assert (code, out) == (1, "")
     assert err.startswith(f"fusili-mir: {message}")
     assert err.count("\n") == 1
+
+
+def test_strict_tells_scripts_that_a_recording_is_of_something_else(run: Run, tmp_path: Path) -> None:
+    code, _, err = run("align", "tune.musicxml", "other.flac", "-o", tmp_path / "other", "--strict")
+    assert code == 3
+    assert err.count("\n") == 1
+    assert json.loads((tmp_path / "other" / "alignment.json").read_text())["is_reliable"] is False
+    assert run("align", "tune.musicxml", "tune.wav", "-o", tmp_path / "tune", "--strict", "-q")[0] == 0
