@@ -39,7 +39,7 @@ class Evidence:
 _WEIGHTS: dict[tuple[Kind, Kind], tuple[float, ...]] = {
     ("recording", "score"): (-12.0, 2.56, 1.24, 17.9, -0.621),  # 79 queries, 3148 candidates
     ("score", "recording"): (-15.96, 1.62, 1.61, 30.8, -0.417),  # 40 queries, 1600 candidates
-    ("recording", "recording"): (-12.59, 2.41, 1.42, 6.76, -0.671),  # 49 queries, 1960 candidates
+    ("recording", "recording"): (-11.9, 2.52, 1.47, 6.12, -0.782),  # 49 queries, 1960 candidates
     ("score", "score"): (-14.66, 0.669, 0.406, 7.97, 0.586),  # 40 queries, 1600 candidates
 }
 """Query and candidate -> weights of `features`."""

@@ -26,7 +26,7 @@ from fusili_mir.model.encoder import Encoder
 __all__ = ["Match", "search"]
 
 _NEIGHBOURS = 200  # vectors that are looked up for each window of a query
-CANDIDATES = 40
+CANDIDATES = 100
 """Pieces that are looked at in full."""
 _LEAST_CANDIDATES = 8  # in each of several keys
 _MOST_WINDOWS = 48

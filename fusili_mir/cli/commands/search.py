@@ -46,7 +46,7 @@ _BOX = re.compile(rf"(?:(\d+):)?({_NUMBER}),({_NUMBER}),({_NUMBER}),({_NUMBER})"
 @click.option(
     "--candidates",
     type=click.IntRange(1),
-    default=40,
+    default=100,
     show_default=True,
     help="Pieces that are looked at in full; more for collections of many thousand.",
 )
