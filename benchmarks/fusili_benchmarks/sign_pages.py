@@ -38,18 +38,7 @@ SMALLEST_PX, LARGEST_PX = 5.0, 20.0  # staff spaces
 MOST_BYTES = 20_000  # of a LilyPond source: longer ones take minutes
 TIME_LIMIT_SEC = 90.0
 _SVG = "{http://www.w3.org/2000/svg}"
-_KINDS = {
-    "|": "single",
-    "||": "double",
-    "|.": "final",
-    "!": "dotted",
-    ";": "dotted",
-    ".|:": "repeat-begin",
-    ":|.": "repeat-end",
-    ":..:": "repeat-both",
-    ":|.|:": "repeat-both",
-    ":.|.:": "repeat-both",
-}
+_KINDS = {"|": "single", "||": "double", "|.": "final", "!": "dotted", ";": "dotted"}
 
 
 @dataclass(frozen=True)
@@ -194,8 +183,8 @@ def _lilypond_page(svg: str, page: LilypondPage, name: str, space_px: float) -> 
         if what == "volta":
             numbers = tuple(int(number) for number in re.findall(r"\d+", sign))
             endings.append(TrueEnding(0, int(below[0]), x0, x1, numbers))
-        elif sign in _KINDS:
-            lines.append(TrueBarLine(0, int(below[0]), (x0 + x1) / 2, _KINDS[sign]))
+        elif kind := _kind(sign):
+            lines.append(TrueBarLine(0, int(below[0]), (x0 + x1) / 2, kind))
     layout = "LilyPond"
     return SignPage(
         name,
@@ -208,6 +197,15 @@ def _lilypond_page(svg: str, page: LilypondPage, name: str, space_px: float) -> 
         merged_bar_lines(lines, systems),
         sorted({(e.system, e.x0): e for e in endings}.values(), key=lambda e: (e.system, e.x0)),
     )
+
+
+def _kind(glyph: str) -> str | None:
+    """Return the kind of a bar line that LilyPond writes as its glyph, such as ``:|.``; None for other signs."""
+    lines = glyph.split("-")[0]
+    ends, begins = lines.startswith(":"), lines.endswith(":")
+    if ends or begins:
+        return "repeat-both" if ends and begins else "repeat-end" if ends else "repeat-begin"
+    return _KINDS.get(lines)
 
 
 def _extent(group: etree._Element) -> tuple[float, float, float] | None:
