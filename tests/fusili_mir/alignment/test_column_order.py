@@ -42,4 +42,4 @@ def test_a_very_wide_measure_counts_as_several() -> None:
 
 
 def test_without_measures_all_columns_are_alike() -> None:
-    assert set(column_lengths(SimpleNamespace(measures=np.empty(0, MEASURE_DTYPE)), AXIS).tolist()) == {1.0}
+    assert set(column_lengths(pages_with_measures(0), AXIS).tolist()) == {1.0}
