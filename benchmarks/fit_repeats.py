@@ -10,10 +10,8 @@ both are the same, and of measures that are in order, with repeats and without. 
 
 from __future__ import annotations
 
-import argparse
 from collections import defaultdict
 from difflib import SequenceMatcher
-from pathlib import Path
 
 import numpy as np
 
@@ -28,23 +26,14 @@ from fusili_mir.decoding.section_search import search_sections
 from fusili_mir.decoding.similarity import CourseSimilarity
 from fusili_mir.model.encoder import Encoder
 from fusili_mir.scores.playing_graph import playing_graph
-from repeats import played_pieces
+from repeats import parse_arguments, played_pieces
 
 CUTS = (300.0, 500.0, CUT_COST, 2000.0, JUMP_COST / 2, JUMP_COST, 2 * JUMP_COST)
 AS_WRITTEN = (AS_WRITTEN_COST / 4, AS_WRITTEN_COST, 4 * AS_WRITTEN_COST)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--human", type=Path, default=Path("../shared/data/human"))
-    parser.add_argument("--corpus", type=Path, default=Path("../shared/data"))
-    parser.add_argument("--split", default="valid")
-    parser.add_argument("--soundfont", type=Path, default=Path("/usr/share/sounds/sf2/TimGM6mb.sf2"))
-    parser.add_argument("--keep", type=Path, required=True)
-    parser.add_argument("--only", nargs="+", default=[], help="names of pieces, or parts of them")
-    arguments = parser.parse_args()
+    arguments = parse_arguments(__doc__)
     encoder = Encoder(fm.default_bundle(), n_threads=1)
     scale, options = encoder.bundle.manifest.scale, decoding_options(encoder.bundle)
     prices = [(cut, AS_WRITTEN_COST) for cut in sorted(CUTS)]

@@ -30,16 +30,7 @@ WAYS = {"as written": {"unfold": "none"}, "repeats": {}, "jumps": {"jumps": True
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--human", type=Path, default=Path("../shared/data/human"))
-    parser.add_argument("--corpus", type=Path, default=Path("../shared/data"))
-    parser.add_argument("--split", default="valid")
-    parser.add_argument("--soundfont", type=Path, default=Path("/usr/share/sounds/sf2/TimGM6mb.sf2"))
-    parser.add_argument("--keep", type=Path, required=True)
-    parser.add_argument("--only", nargs="+", default=[], help="names of pieces, or parts of them")
-    arguments = parser.parse_args()
+    arguments = parse_arguments(__doc__)
     warnings.simplefilter("ignore")
     encoder = Encoder(fm.default_bundle(), n_threads=1)
     scale, options = encoder.bundle.manifest.scale, decoding_options(encoder.bundle)
@@ -65,6 +56,20 @@ def main() -> None:
         with_or_without = "with" if has_repeats else "without"
         n_measures = len(next(iter(total.values())))
         print(f"{how}, {with_or_without} repeats, {n_measures} measures: " + ", ".join(shares))
+
+
+def parse_arguments(description: str | None) -> argparse.Namespace:
+    """Read which recordings are wanted."""
+    parser = argparse.ArgumentParser(
+        description=description, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--human", type=Path, default=Path("../shared/data/human"))
+    parser.add_argument("--corpus", type=Path, default=Path("../shared/data"))
+    parser.add_argument("--split", default="valid")
+    parser.add_argument("--soundfont", type=Path, default=Path("/usr/share/sounds/sf2/TimGM6mb.sf2"))
+    parser.add_argument("--keep", type=Path, required=True)
+    parser.add_argument("--only", nargs="+", default=[], help="names of pieces, or parts of them")
+    return parser.parse_args()
 
 
 def played_pieces(arguments: argparse.Namespace, encoder: Encoder) -> Iterator[PlayedPiece]:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import copyreg
 import pickle
-import subprocess
 import sys
 import tempfile
 import threading
@@ -23,7 +22,7 @@ from PIL import Image
 
 from fusili_benchmarks.held_out_pieces import Playing, choose_layouts, choose_pieces, open_piece
 from fusili_benchmarks.held_out_shifts import Shift
-from fusili_benchmarks.played_measures import true_onsets
+from fusili_benchmarks.played_measures import play_midi, true_onsets
 from fusili_mir.arrays import Float64, Table
 from fusili_mir.errors import InputError
 from fusili_mir.geometry import FrameGrid
@@ -78,19 +77,7 @@ def encode_human(stem: Path, encoder: Encoder, soundfont: Path) -> Performance:
     with tempfile.TemporaryDirectory() as folder:
         sound = Path(folder) / "sound.wav"
         midi = stem.with_suffix(".mid")
-        command: list[str | Path] = [
-            "fluidsynth",
-            "-ni",
-            "-g",
-            "0.6",
-            "-r",
-            "44100",
-            "-F",
-            sound,
-            soundfont,
-            midi,
-        ]
-        subprocess.run(command, check=True, capture_output=True)
+        play_midi(midi, soundfont, sound)
         pages = render_pages(stem.with_suffix(".mxl"))
         for number, image in enumerate(pages.images):
             Image.fromarray(image).save(Path(folder) / f"{number:03d}.png")

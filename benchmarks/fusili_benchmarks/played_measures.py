@@ -24,7 +24,7 @@ from fusili_mir.model.encoded import EncodedAudio, EncodedScore
 from fusili_mir.model.encoder import Encoder
 from fusili_mir.pages.pages import Pages, load_pages, render_pages
 
-__all__ = ["PlayedPiece", "human_piece", "kept", "right_measures", "song_pieces", "true_onsets"]
+__all__ = ["PlayedPiece", "human_piece", "kept", "play_midi", "right_measures", "song_pieces", "true_onsets"]
 
 _BOX = ("page", "x0", "y0", "x1", "y1")
 PLAYED_DTYPE = np.dtype([*((name, "f4") for name in _BOX), ("second", "f8")])
@@ -140,6 +140,12 @@ def true_onsets(match: Path) -> dict[str, float]:
     return {row["score_id"]: struck[row["performance_id"]] for row in alignment if row["label"] == "match"}
 
 
+def play_midi(midi: Path, soundfont: Path, out: Path) -> None:
+    """Let fluidsynth play a MIDI file into a sound file."""
+    command = ["fluidsynth", "-ni", "-g", "0.6", "-r", "44100", "-F", str(out), str(soundfont), str(midi)]
+    subprocess.run(command, check=True, capture_output=True)
+
+
 def _scan(pages: Pages, folder: Path) -> Pages:
     files = [folder / f"{number:03d}.png" for number in range(len(pages.images))]
     for file, image in zip(files, pages.images, strict=True):
@@ -149,19 +155,7 @@ def _scan(pages: Pages, folder: Path) -> Pages:
 
 def _encode(midi: Path, encoder: Encoder, soundfont: Path, folder: Path) -> EncodedAudio:
     sound = folder / "sound.wav"
-    command: list[str | Path] = [
-        "fluidsynth",
-        "-ni",
-        "-g",
-        "0.6",
-        "-r",
-        "44100",
-        "-F",
-        sound,
-        soundfont,
-        midi,
-    ]
-    subprocess.run(command, check=True, capture_output=True)
+    play_midi(midi, soundfont, sound)
     audio = encoder.encode_recording(sound)
     sound.unlink()
     return audio
