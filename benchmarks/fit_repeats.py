@@ -36,7 +36,7 @@ def main() -> None:
     arguments = parse_arguments(__doc__)
     encoder = Encoder(fm.default_bundle(), n_threads=1)
     scale, options = encoder.bundle.manifest.scale, decoding_options(encoder.bundle)
-    prices = [(cut, AS_WRITTEN_COST) for cut in sorted(CUTS)]
+    prices = [(cut, AS_WRITTEN_COST) for cut in sorted(set(CUTS))]
     prices += [(CUT_COST, price) for price in AS_WRITTEN if price != AS_WRITTEN_COST]
     shares: dict[tuple[float, float, bool], list[float]] = defaultdict(list)
     n_measures: dict[bool, list[int]] = defaultdict(list)
