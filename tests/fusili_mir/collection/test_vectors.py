@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +10,8 @@ from example_collections import write_collection
 import fusili_mir as fm
 from fusili_mir.collection.milvus_vectors import MilvusVectors, save_to_milvus
 from fusili_mir.collection.vectors import FaissVectors, save_faiss
+
+needs_milvus = pytest.mark.skipif(find_spec("milvus_lite") is None, reason="needs milvus-lite")
 
 
 @pytest.fixture
@@ -34,6 +37,7 @@ def test_every_kind_of_index_finds_neighbours_from_its_file(
     assert np.all(np.diff(similarity, axis=1) <= 0)
 
 
+@needs_milvus
 def test_milvus_and_faiss_give_the_same_neighbours(tmp_path: Path, vectors: np.ndarray) -> None:  # type: ignore[type-arg]
     server = str(tmp_path / "vectors.db")
     save_faiss(tmp_path / "some.faiss", vectors)
@@ -46,6 +50,7 @@ def test_milvus_and_faiss_give_the_same_neighbours(tmp_path: Path, vectors: np.n
         MilvusVectors(server, "abc", "score", 2)
 
 
+@needs_milvus
 def test_an_index_on_a_server_gives_the_same_answers_and_cleans_up(tmp_path: Path) -> None:
     write_collection(tmp_path)
     model, paths = tmp_path / "bundle", [tmp_path / "scores" / "ash.musicxml", tmp_path / "recordings"]
@@ -69,6 +74,7 @@ def test_an_index_on_a_server_gives_the_same_answers_and_cleans_up(tmp_path: Pat
         )
 
 
+@needs_milvus
 def test_a_server_that_does_not_answer_is_one_line(tmp_path: Path) -> None:
     with pytest.raises(fm.FusiliError, match=r"http://127.0.0.1:9: no Milvus server answers there") as caught:
         MilvusVectors("http://user:secret@127.0.0.1:9", "abc", "score", 1)
