@@ -21,7 +21,7 @@ from fusili_mir.alignment.played import PLAYED_MEASURE_DTYPE, PLAYED_NOTE_DTYPE,
 from fusili_mir.alignment.position_maps import PlaceMoments, PositionMaps, get_position_maps
 from fusili_mir.alignment.provenance import Provenance
 from fusili_mir.alignment.recording_pitch import RecordingPitch
-from fusili_mir.arrays import Float64, Table
+from fusili_mir.arrays import Float64, Int64, Table
 from fusili_mir.audio.audio_samples import Recording
 from fusili_mir.decoding.similarity import CourseSimilarity
 from fusili_mir.decoding.warping_path import WarpingPath
@@ -213,25 +213,30 @@ def aligned_measures(played: PlayedScore, notes: Table, times: NoteTimes, grid: 
     for name, beat in (("start_sec", "start_beat"), ("end_sec", "end_beat")):
         measures[name] = np.where(inside, grid.within(times.tempo.to_seconds(measures[beat])), np.nan)
     measures["confidence"] = np.where(inside, _measure_confidence(measures, notes), 0.0)
-    _put_measure_intervals(measures, notes[heard], times.margin_sec[heard], grid)
+    _put_measure_intervals(measures, notes, np.flatnonzero(heard), times.margin_sec, grid)
     return measures
 
 
-def _put_measure_intervals(measures: Table, notes: Table, margin_sec: Float64, grid: FrameGrid) -> None:
+def _put_measure_intervals(
+    measures: Table, notes: Table, heard: Int64, margin_sec: Float64, grid: FrameGrid
+) -> None:
     """Let the interval of a measure hold those of all notes that begin it, or be as wide as those around it."""
-    if not len(notes):
+    if not len(heard):
         return
-    order = np.argsort(notes["onset_beat"], kind="stable")
-    notes, margin_sec = notes[order], margin_sec[order]
-    usual_sec = np.interp(measures["start_beat"], notes["onset_beat"], margin_sec)
+    order = heard[np.argsort(notes["onset_beat"][heard], kind="stable")]
+    # Column by column: rows with ids of 256 letters are large.
+    note_beat, earliest_sec, latest_sec = (
+        notes[name][order] for name in ("onset_beat", "earliest_sec", "latest_sec")
+    )
+    usual_sec = np.interp(measures["start_beat"], note_beat, margin_sec[order])
     put_interval(measures, measures["start_sec"], usual_sec, grid)
     beat = measures["start_beat"]
-    first = np.searchsorted(notes["onset_beat"], beat - _SAME_BEAT)
-    end = np.searchsorted(notes["onset_beat"], beat + _SAME_BEAT)
+    first = np.searchsorted(note_beat, beat - _SAME_BEAT)
+    end = np.searchsorted(note_beat, beat + _SAME_BEAT)
     for row in np.flatnonzero((end > first) & np.isfinite(measures["start_sec"])):
-        begins, start_sec = notes[first[row] : end[row]], measures["start_sec"][row]
-        measures["earliest_sec"][row] = min(start_sec, begins["earliest_sec"].min())
-        measures["latest_sec"][row] = max(start_sec, begins["latest_sec"].max())
+        begins, start_sec = slice(first[row], end[row]), measures["start_sec"][row]
+        measures["earliest_sec"][row] = min(start_sec, earliest_sec[begins].min())
+        measures["latest_sec"][row] = max(start_sec, latest_sec[begins].max())
 
 
 def _measure_confidence(measures: Table, notes: Table) -> Float64:
