@@ -7,6 +7,7 @@ time limit or a fork.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import subprocess
 import sys
@@ -63,6 +64,8 @@ class WorkerProcess:
         finally:
             alarm.cancel()
         if not answer.endswith("\n"):
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(timeout=1.0)  # it is ending: let its own exit code be known
             self.stop()
             return None
         return answer

@@ -184,6 +184,11 @@ def _absolute(request: PairRequest) -> PairRequest:
 
 def _find_done(requests: Sequence[PairRequest], settings: WorkSettings, force: bool) -> dict[str, PairReport]:
     """Return the reports of results that are there already and are those asked for."""
+    page = settings.folder / "index.html"
+    if page.exists() and not (settings.folder / "summary.csv").exists():
+        raise OutputError(
+            f"{page}: exists, but is no summary of align-many; move it away, or choose another folder"
+        )
     done, other = {}, []
     for request in requests:
         folder = settings.folder / request.name

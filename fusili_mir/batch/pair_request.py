@@ -75,7 +75,7 @@ def with_names(requests: Iterable[PairRequest]) -> list[PairRequest]:
     >>> [pair.name for pair in with_names([PairRequest((song,), take), PairRequest((song,), take)])]
     ['An_die_Musik--take_1', 'An_die_Musik--take_1-2']
     """
-    named, taken = [], set[str]()
+    named, taken = [], {"summary.csv", "index.html", "matches.csv"}  # files beside the results
     for request in requests:
         wanted = _safe(request.name or f"{_stem(request.score[0])}--{_stem(request.recording)}")
         name, number = wanted, 1

@@ -58,6 +58,11 @@ class PairWork:
                 return report_failure(request, "out of memory; use fewer processes (--jobs)")
             except OSError as error:
                 return report_failure(request, f"{error.filename or request.name}: {error.strerror or error}")
+            except Exception as error:  # noqa: BLE001  # a defect of ours must not end the run
+                return report_failure(
+                    request,
+                    f"an unexpected {type(error).__name__} ({error}); please report it with its files",
+                )
         return report
 
     @functools.cached_property

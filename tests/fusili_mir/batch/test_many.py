@@ -134,6 +134,19 @@ def test_a_folder_that_is_not_ours_is_left_alone(files: Path, tmp_path: Path) ->
     assert (tmp_path / "up1" / "thesis.tex").read_text() == "years of work"
 
 
+def test_a_page_of_somebody_else_is_left_alone(files: Path, tmp_path: Path) -> None:
+    (tmp_path / "index.html").write_text("my homepage")
+    with pytest.raises(OutputError, match=r"index\.html: exists, but is no summary of align-many"):
+        align_many(files / "pairs.csv", tmp_path, files / "bundle", force=True)
+    assert (tmp_path / "index.html").read_text() == "my homepage"
+
+
+def test_a_name_with_a_null_character_is_a_line_of_its_own(files: Path, tmp_path: Path) -> None:
+    (report,) = align_many([("up\0.musicxml", files / "up1.wav")], tmp_path / "out", files / "bundle", jobs=1)
+    assert report.status == "failed"
+    assert "null" in report.message
+
+
 def test_two_runs_on_one_folder_are_one_too_many(files: Path, tmp_path: Path) -> None:
     with locked_folder(tmp_path / "out"), pytest.raises(OutputError, match="another process is writing"):
         align_many(files / "pairs.csv", tmp_path / "out", files / "bundle")
@@ -142,7 +155,11 @@ def test_two_runs_on_one_folder_are_one_too_many(files: Path, tmp_path: Path) ->
 def run(files: Path, out: Path) -> subprocess.Popen[str]:
     arguments = ["align-many", files / "pairs.csv", "-o", out, "--model", files / "bundle", "--jobs", "1"]
     arguments += [word for name in FORMATS for word in ("--format", name)]
-    command = [sys.executable, "-c", "from fusili_mir.cli.main import main; main()", *map(str, arguments)]
+    code = (  # a shell that runs the tests in the background disables Ctrl-C
+        "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
+        "from fusili_mir.cli.main import main; main()"
+    )
+    command = [sys.executable, "-c", code, *map(str, arguments)]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8")
 
 

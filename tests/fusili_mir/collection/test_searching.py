@@ -133,7 +133,11 @@ def test_what_cannot_be_looked_for_is_one_line(files: Path, options: dict[str, o
 
 def test_open_aligns_the_query_with_the_best_answer_and_serves_the_view(files: Path, tmp_path: Path) -> None:
     query = ["search", files / "index", files / "elm.flac", "--open", "-o", tmp_path / "out"]
-    program = [sys.executable, "-c", "from fusili_mir.cli.main import main; main()", *map(str, query)]
+    code = (  # a shell that runs the tests in the background disables Ctrl-C
+        "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
+        "from fusili_mir.cli.main import main; main()"
+    )
+    program = [sys.executable, "-c", code, *map(str, query)]
     serving = subprocess.Popen(
         [*program, "--model", str(files / "bundle"), "--kind", "score"],
         stdout=subprocess.PIPE,
