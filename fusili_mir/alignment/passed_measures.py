@@ -44,6 +44,9 @@ def passed_measures(alignment: Alignment) -> Table:
     measures = alignment.pages.measures
     frames = alignment.frames[~alignment.path.is_filler]
     measure = _measures_at(measures, frames["system"], frames["x"])
+    if alignment.stretches:  # an ending that is leapt over is not played
+        played = np.concatenate([np.arange(*stretch) for stretch in alignment.stretches])
+        measure[~np.isin(measures["measure"][measure], played)] = -1
     frames, measure = frames[measure >= 0], measure[measure >= 0]
     if not len(measure):
         return np.empty(0, ALIGNED_MEASURE_DTYPE)

@@ -72,9 +72,8 @@ class PlayedScore:
         number_of = dict(
             zip(self.measures["measure"].tolist(), self.measures["number"].tolist(), strict=True)
         )
-        numbers = [
-            number_of.get(index, str(index + 1)) for index in range(max(end for _, end in self.unfold))
-        ]
+        n_measures = max(end for _, end in self.unfold)
+        numbers = [number_of.get(index, f"({index})") for index in range(n_measures)]  # not played: no name
         return write_playing_order(self.unfold, numbers)
 
 

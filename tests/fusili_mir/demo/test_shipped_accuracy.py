@@ -9,7 +9,7 @@ from types import MappingProxyType
 import numpy as np
 import pytest
 
-from fusili_mir.alignment.aligning import align_encoded, decoding_options
+from fusili_mir.alignment.aligning import align_encoded, align_recording, decoding_options
 from fusili_mir.alignment.results import Alignment
 from fusili_mir.arrays import Table
 from fusili_mir.audio.recording import open_recording
@@ -63,11 +63,23 @@ def test_the_demo_song_is_aligned_with_its_score(
     assert np.all(np.array(within(errors, 25, 50, 250)) >= [0.85, 0.97, 0.99])
 
 
+@pytest.mark.filterwarnings("ignore:the score hardly explains")
+def test_measures_as_played_are_named_so_that_they_can_be_given_again(
+    example: Example, encoder: Encoder
+) -> None:
+    for order in ("0-17 19-20", "5 5 5 5", "0-4 8-12"):
+        alignment = align_recording(example.score, example.recording, encoder, repeats=order, end_sec=8.0)
+        assert alignment.repeats == order
+
+
 def test_the_demo_song_is_aligned_with_its_page(
     example: Example, encoder: Encoder, song: tuple[Pages, EncodedScore, EncodedAudio]
 ) -> None:
     page = load_pages(example.page)
-    errors = errors_of_places(aligned(encoder, page, encoder.encode_pages(page), song[2]), example.truth)
+    alignment = aligned(encoder, page, encoder.encode_pages(page), song[2])
+    assert alignment.repeats == "1-18 20-21"
+    assert "19" not in alignment.measures["number"]  # the first ending is leapt over
+    errors = errors_of_places(alignment, example.truth)
     assert errors.median_ms < 12
     assert np.all(np.array(within(errors, 25, 50, 250)) >= [0.74, 0.86, 0.90])
 
