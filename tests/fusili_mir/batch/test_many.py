@@ -231,7 +231,7 @@ def test_a_pair_whose_process_dies_is_a_line_and_the_others_go_on(files: Path, t
 def test_ctrl_c_keeps_what_is_done(files: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     stopped = run(files, out)
-    wait_for(out / "up1", stopped)
+    wait_for(out / "up2", stopped)  # by then, the result before it has been reported
     stopped.send_signal(signal.SIGINT)
     _, warned = stopped.communicate()
     assert stopped.returncode == 130
