@@ -1,7 +1,8 @@
-"""One writer at a time: a folder that a process holds until it is done or dead."""
+"""One writer at a time: a folder, or a file, that a process holds until it is done or dead."""
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,10 +10,21 @@ from pathlib import Path
 
 from fusili_mir.errors import OutputError
 
-__all__ = ["LOCK_FILE", "hold_lock", "locked_folder"]
+__all__ = ["LOCK_FILE", "HeldError", "hold_lock", "lock_file", "locked_folder", "say_held"]
 
 LOCK_FILE = ".lock"
 """Its presence says nothing: the system frees the lock when the process that holds it ends, however it does."""
+
+
+class HeldError(Exception):
+    """Another process, or another part of this one, holds what should be locked."""
+
+
+def say_held(folder: Path) -> OutputError:
+    """Return the error that says that somebody else is writing."""
+    return OutputError(
+        f"{folder}: another process is writing into it; wait until it is done, or choose another folder"
+    )
 
 
 @contextmanager
@@ -31,17 +43,37 @@ def locked_folder(folder: str | Path) -> Iterator[Path]:
     folder = Path(folder)
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        handle = os.open(folder / LOCK_FILE, os.O_RDWR | os.O_CREAT, 0o644)
-    except OSError as error:
-        raise OutputError(f"{folder}: cannot be written ({error.strerror})") from error
+        handle = lock_file(folder / LOCK_FILE)
+    except (OSError, ValueError) as error:  # the latter for NUL in a name
+        reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
+        raise OutputError(f"{folder}: cannot be written ({reason})") from error
+    except HeldError as error:
+        raise say_held(folder) from error
     try:
-        if _try_lock(handle) is False:
-            raise OutputError(
-                f"{folder}: another process is writing into it; wait until it is done, or choose another folder"
-            )
         yield folder
     finally:
+        with contextlib.suppress(OSError):  # Windows removes no file that is open: it stays
+            (folder / LOCK_FILE).unlink()
         os.close(handle)
+
+
+def lock_file(path: Path) -> int:
+    """Create a file, if need be, and lock it until the returned descriptor is closed or the process ends.
+
+    Raises
+    ------
+    HeldError
+        If somebody else holds it.
+    """
+    while True:
+        handle = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o666)
+        if _try_lock(handle) is False:
+            os.close(handle)
+            raise HeldError(path)
+        with contextlib.suppress(FileNotFoundError):
+            if os.path.samestat(os.fstat(handle), path.stat()):
+                return handle
+        os.close(handle)  # whoever held it has just removed it
 
 
 def hold_lock(folder: Path) -> int | None:
@@ -50,15 +82,23 @@ def hold_lock(folder: Path) -> int | None:
     Returns
     -------
     int or None
-        None if another process holds it, or if the system cannot lock folders.
+        None if the folder is gone, or if the system cannot lock folders.
+
+    Raises
+    ------
+    HeldError
+        If somebody else holds it.
     """
     try:
         handle = os.open(folder, os.O_RDONLY)
     except OSError:
         return None
-    if _try_lock(handle):
+    locked = _try_lock(handle)
+    if locked:
         return handle
     os.close(handle)
+    if locked is False:
+        raise HeldError(folder)
     return None
 
 

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from fusili_mir.errors import InputError
 
-__all__ = ["read_arrays"]
+__all__ = ["read_array", "read_arrays"]
 
 
 def read_arrays(filename: Path) -> dict[str, npt.NDArray[Any]]:
@@ -49,17 +49,29 @@ def read_arrays(filename: Path) -> dict[str, npt.NDArray[Any]]:
         ) from error
 
 
+def read_array(content: bytes, name: str, expected: str) -> npt.NDArray[Any]:
+    """Read what `np.save` has written; messages name it, and end with what was expected."""
+    try:
+        return _parse(content, name)
+    except Exception as error:  # numpy raises whatever a damaged header makes it trip over
+        raise InputError(f"{name} is not an array; {expected}") from error
+
+
 def _read(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> npt.NDArray[Any]:
     if member.compress_type != zipfile.ZIP_STORED or member.compress_size != member.file_size:
         raise InputError(f"{member.filename[:40]!r} is compressed")
-    stream = io.BytesIO(archive.read(member))
+    return _parse(archive.read(member), member.filename[:40])
+
+
+def _parse(content: bytes, name: str) -> npt.NDArray[Any]:
+    stream = io.BytesIO(content)
     headers: Any = np.lib.format  # has no types
     version = headers.read_magic(stream)
     read_header = {(1, 0): headers.read_array_header_1_0, (2, 0): headers.read_array_header_2_0}[version]
     shape, _, dtype = read_header(stream)
-    held = member.file_size - stream.tell()
+    held = len(content) - stream.tell()
     if dtype.hasobject or math.prod(shape) * dtype.itemsize != held:
-        raise InputError(f"{member.filename[:40]!r} declares {shape} of {dtype}, and holds {held} bytes")
+        raise InputError(f"{name!r} declares {shape} of {dtype}, and holds {held} bytes")
     stream.seek(0)
     array: npt.NDArray[Any] = np.load(stream, allow_pickle=False)
     return array

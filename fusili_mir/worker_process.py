@@ -1,22 +1,47 @@
 """A process of our own that answers requests, line by line: what crashes or hangs in it harms nobody else.
 
 The process is ``python -m MODULE``. It reads requests from standard input and writes answers to standard output,
-one line of JSON each, and ends with its input. It is started when it is first asked, and again after a crash, a
-time limit or a fork.
+one line of JSON each, and ends with its input. Bytes may follow an answer that says how many: ``"n_bytes"``. It
+is started when it is first asked, and again after a crash, a time limit or a fork.
 """
 
 from __future__ import annotations
 
 import contextlib
+import functools
+import json
 import os
 import subprocess
 import sys
 import threading
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import IO, cast
+from typing import IO, TypeVar, cast
 
-__all__ = ["WorkerProcess"]
+__all__ = ["WorkerProcess", "end_with_parent"]
+
+_LOOK_EVERY_SEC = 0.5
+
+
+@functools.cache
+def end_with_parent(parent: int) -> None:
+    """End this process when the one with the number `parent` ends, even if that is killed.
+
+    Nothing happens if that process has not started this one: it may be a worker of somebody else's.
+    """
+    if os.getppid() != parent:
+        return
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(_LOOK_EVERY_SEC)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
+_Answer = TypeVar("_Answer")
 
 
 class WorkerProcess:
@@ -41,33 +66,41 @@ class WorkerProcess:
         self.lock = threading.Lock()
         self.exit_code: int | None = None
         self._module, self._environment = module, dict(environment or {})
-        self._process: subprocess.Popen[str] | None = None
+        self._process: subprocess.Popen[bytes] | None = None
         self._owner = -1
 
     def ask(self, request: str, time_limit_sec: float | None = None) -> str | None:
         """Return the answer, or None if the process died or was stopped at the time limit."""
+        return self._exchange(request, time_limit_sec, _read_line)
+
+    def ask_for_bytes(self, request: str, time_limit_sec: float | None = None) -> tuple[str, bytes] | None:
+        """Return the answer and the bytes that follow it, or None as `ask` does."""
+        return self._exchange(request, time_limit_sec, _read_bytes)
+
+    def _exchange(
+        self, request: str, time_limit_sec: float | None, read: Callable[[IO[bytes]], _Answer | None]
+    ) -> _Answer | None:
         process = self._running()
-        questions, answers = cast(IO[str], process.stdin), cast(IO[str], process.stdout)
+        questions, answers = cast(IO[bytes], process.stdin), cast(IO[bytes], process.stdout)
         alarm = threading.Timer(time_limit_sec or threading.TIMEOUT_MAX, process.kill)
         alarm.daemon = True
         if time_limit_sec is not None:
             alarm.start()
         try:
-            questions.write(request + "\n")
+            questions.write(request.encode() + b"\n")
             questions.flush()
-            answer = answers.readline()
+            answer = read(answers)
         except BrokenPipeError:
-            answer = ""
+            answer = None
         except BaseException:  # interrupted: the answer still to come must not meet the next request
             self.stop()
             raise
         finally:
             alarm.cancel()
-        if not answer.endswith("\n"):
+        if answer is None:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 process.wait(timeout=1.0)  # it is ending: let its own exit code be known
             self.stop()
-            return None
         return answer
 
     def kill(self) -> None:
@@ -84,7 +117,7 @@ class WorkerProcess:
             process.communicate()
             self.exit_code = process.returncode
 
-    def _running(self) -> subprocess.Popen[str]:
+    def _running(self) -> subprocess.Popen[bytes]:
         if self._process is None or self._owner != os.getpid() or self._process.poll() is not None:
             self.stop()
             package_root = str(Path(__file__).resolve().parents[1])
@@ -94,9 +127,24 @@ class WorkerProcess:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
-                encoding="utf-8",
                 env={**os.environ, **self._environment, "PYTHONPATH": path},
                 start_new_session=True,  # Ctrl-C reaches only the caller, which then stops it
             )
             self._owner = os.getpid()
         return self._process
+
+
+def _read_line(answers: IO[bytes]) -> str | None:
+    """Read an answer; None if the process ended before it was complete."""
+    line = answers.readline()
+    return line.decode() if line.endswith(b"\n") else None
+
+
+def _read_bytes(answers: IO[bytes]) -> tuple[str, bytes] | None:
+    """Read an answer and the bytes that it announces."""
+    line = _read_line(answers)
+    if line is None:
+        return None
+    n_bytes = int(json.loads(line).get("n_bytes", 0))
+    content = answers.read(n_bytes)
+    return (line, content) if len(content) == n_bytes else None

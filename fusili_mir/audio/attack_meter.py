@@ -105,7 +105,12 @@ class AttackMeter:
             return
         stretches = np.lib.stride_tricks.sliding_window_view(samples, self._length)[:: self._step]
         self._rest = samples[len(stretches) * self._step :]
+        silent = not samples.any()
         for window in self._windows:
+            if silent and not window.last.any():  # nothing rises, and nothing need be computed
+                rises = np.zeros((len(stretches), N_PITCHES), np.float32)
+                window.rises = np.concatenate((window.rises, rises))
+                continue
             length = len(window.shape)
             first = (self._length - length) // 2
             spectra = np.abs(rfft(stretches[:, first : first + length] * window.shape))

@@ -12,6 +12,7 @@ from fusili_mir.arrays import Float32
 from fusili_mir.audio import audio_samples
 from fusili_mir.audio.audio_samples import blocks_with_bar
 from fusili_mir.errors import InputError
+from fusili_mir.limits import check_limit
 
 __all__ = ["AudioFile", "check_readable"]
 
@@ -52,19 +53,21 @@ class AudioFile:
     def _open(self) -> _ForwardFile:
         check_readable(self.filename, self.name)
         try:
-            return _ForwardFile(self.filename)
-        except (soundfile.LibsndfileError, TypeError, OSError) as error:
+            sound = _ForwardFile(self.filename)
+        except Exception as error:
             # a file without a header, such as .raw, is a TypeError: its sampling rate would have to be given
             raise InputError(
                 f"{self.name}: not a sound file that can be read; expected WAV, FLAC, MP3, OGG, AIFF or another "
                 "format that libsndfile reads"
             ) from error
+        check_limit("channels", sound.channels, self.name)
+        return sound
 
     def _read(self, sound: _ForwardFile, n_block: int) -> Iterator[Float32]:
         while True:
             try:
                 block: Float32 = sound.read(n_block, dtype="float32", always_2d=True)
-            except (soundfile.LibsndfileError, OSError) as error:
+            except Exception as error:  # libsndfile, soundfile and numpy have no base in common
                 second = sound.tell() / sound.samplerate
                 raise InputError(
                     f"{self.name}: damaged after {second:.1f} s ({error}); expected a complete file"

@@ -30,7 +30,10 @@ def share_kept(level: Float32) -> Float32:
     loudest = maximum_filter1d(np.pad(level, _NEAR_STEPS + ahead), _NEAR_STEPS, origin=-(_NEAR_STEPS // 2))
     # loudest[i] is the maximum over `_NEAR_STEPS` steps from i on; step 0 is at _NEAR_STEPS + ahead.
     before, after = (loudest[first : first + len(level)] for first in (ahead, _NEAR_STEPS + 2 * ahead))
-    return np.asarray(np.minimum(after / np.maximum(before, _TINY), 1.0), dtype=np.float32)
+    kept = np.minimum(after, before) / np.maximum(
+        before, _TINY
+    )  # never overflows, even after perfect silence
+    return np.where((after >= before) & (after > 0), np.float32(1.0), kept).astype(np.float32)
 
 
 class EnvelopeMeter:
@@ -78,6 +81,10 @@ class EnvelopeMeter:
             return
         windows = np.lib.stride_tricks.sliding_window_view(samples, length)[:: self._step]
         self._rest = samples[len(windows) * self._step :]
+        if not samples.any() and not self._spectra.any():  # nothing rises, and nothing need be computed
+            self._rises.append(np.zeros(len(windows), np.float32))
+            self._levels.append(np.zeros(len(windows), np.float32))
+            return
         spectra = np.abs(rfft(windows * self._window)[:, : self._spectra.shape[1]])
         spectra = np.concatenate((self._spectra, spectra.astype(np.float32) ** _COMPRESSION))
         self._spectra = spectra[-_LAG:]

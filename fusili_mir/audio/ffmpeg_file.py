@@ -19,7 +19,7 @@ from fusili_mir.arrays import Float32
 from fusili_mir.audio import audio_samples
 from fusili_mir.audio.audio_file import check_readable
 from fusili_mir.audio.audio_samples import blocks_with_bar
-from fusili_mir.errors import InputError, MissingExtraError
+from fusili_mir.errors import FusiliError, InputError, MissingExtraError
 
 if TYPE_CHECKING:
     import av
@@ -89,9 +89,9 @@ class FfmpegFile:
                 if not streams[0].codec_context.sample_rate:
                     raise InputError(f"{self.name}: a damaged sound file; its sampling rate is missing")
                 yield container, streams[0]
-        except _damaged(pyav) as error:
-            if isinstance(error, InputError):
-                raise
+        except FusiliError:
+            raise
+        except Exception as error:  # the errors of ffmpeg's libraries have no base in common with Python's
             raise InputError(
                 f"{self.name}: not a sound file that can be read ({_reason(error)}); {_EXPECTED}"
             ) from error

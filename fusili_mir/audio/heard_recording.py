@@ -23,6 +23,7 @@ from fusili_mir.progress import progress_bar
 __all__ = ["HeardRecording"]
 
 _BLOCK_SAMPLES = 2**16  # meters hold a hundred times as much, in overlapping windows
+_SILENCE = 5e-5  # half of what `recording_checks` takes for a sound: dither of 16 bits
 _IN_MEMORY_BYTES = 2**26  # 17 minutes at 16 kHz; longer recordings go to a temporary file
 
 
@@ -92,7 +93,7 @@ class HeardRecording:
         n_bytes = _BLOCK_SAMPLES * np.dtype(np.float32).itemsize
         starts = range(0, self._n_samples, _BLOCK_SAMPLES)
         for _ in progress_bar(starts, "encoding the recording", shown=progress):
-            yield np.float32(self.gain) * np.frombuffer(self._file.read(n_bytes), np.float32)
+            yield _gated(np.float32(self.gain) * np.frombuffer(self._file.read(n_bytes), np.float32))
 
     def read(self, first: int, last: int) -> Float32:
         """Return the samples ``first <= sample < last`` [shape=(n,)]."""
@@ -107,3 +108,8 @@ class HeardRecording:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._file.close()
+
+
+def _gated(block: Float32) -> Float32:
+    """Return seconds of dither as seconds of zeros, which cost nothing further on."""
+    return block if np.abs(block).max(initial=0.0) > _SILENCE else np.zeros_like(block)

@@ -19,12 +19,12 @@ from fusili_mir.audio.soundfonts import (
     find_soundfonts,
     run_fluidsynth,
 )
+from fusili_mir.boundary import reading
 from fusili_mir.errors import InputError, MissingExtraError
+from fusili_mir.limits import check_limit
 from fusili_mir.progress import stage
 
 __all__ = ["MidiRecording", "is_midi_file", "open_midi_recording"]
-
-_MOST_HOURS = 24
 
 
 def is_midi_file(filename: Path) -> bool:
@@ -86,18 +86,16 @@ def open_midi_recording(filename: Path, name: str | None = None) -> MidiRecordin
     MidiRecording
     """
     label = name or str(filename)
-    try:
+    with reading(f"{label}: a damaged MIDI file", "expected a complete one"):
+        check_limit("midi_bytes", filename.stat().st_size, label)
         midi = mido.MidiFile(filename, clip=True)
         n_notes = sum(
             message.type == "note_on" and message.velocity > 0 for track in midi.tracks for message in track
         )
         duration_sec = float(midi.length)
-    except (OSError, EOFError, ValueError, KeyError, IndexError, TypeError, AttributeError) as error:
-        raise InputError(f"{label}: a damaged MIDI file ({error}); expected a complete one") from error
     if not n_notes:
         raise InputError(f"{label}: a MIDI file without notes; expected a performance")
-    if duration_sec > _MOST_HOURS * 3600:
-        raise InputError(f"{label}: longer than {_MOST_HOURS} h; cut it into single pieces")
+    check_limit("hours", duration_sec / 3600, label, "cut it into single pieces")
     try:
         find_fluidsynth()
         soundfont = find_soundfonts()[0]

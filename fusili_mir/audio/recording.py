@@ -17,6 +17,7 @@ from fusili_mir.audio.opening import RecordingLike, open_recording
 from fusili_mir.audio.recording_checks import RecordingChecks, RecordingWarning
 from fusili_mir.audio.recording_level import LevelMeter
 from fusili_mir.errors import InputError
+from fusili_mir.limits import limit
 
 __all__ = [
     "AudioFile",
@@ -28,7 +29,7 @@ __all__ = [
     "read_recording",
 ]
 
-_MIN_RATE_HZ, _MAX_RATE_HZ = 2_000, 800_000
+_MIN_RATE_HZ = 2_000
 
 
 def read_recording(
@@ -58,9 +59,10 @@ def read_recording(
     """
     recording = open_recording(recording)
     rate_hz = recording.sample_rate_hz
-    if not _MIN_RATE_HZ <= rate_hz <= _MAX_RATE_HZ:
+    most_hz = int(limit("sample_rate_hz"))
+    if not _MIN_RATE_HZ <= rate_hz <= most_hz:
         raise InputError(
-            f"{recording.name}: a sampling rate of {rate_hz} Hz, expected {_MIN_RATE_HZ} to {_MAX_RATE_HZ}"
+            f"{recording.name}: a sampling rate of {rate_hz} Hz, expected {_MIN_RATE_HZ} to {most_hz}"
         )
     checks = RecordingChecks(recording.name, rate_hz)
     resampler = None if rate_hz == sample_rate_hz else soxr.ResampleStream(rate_hz, sample_rate_hz, 1)

@@ -8,11 +8,11 @@ import numpy as np
 
 from fusili_mir.arrays import Float32
 from fusili_mir.errors import FusiliWarning, InputError
+from fusili_mir.limits import check_limit
 
 __all__ = ["RecordingChecks", "RecordingWarning"]
 
 _MIN_SEC = 0.1
-_MAX_HOURS = 24
 _MAX_SAMPLE = 16.0  # floats may exceed full scale a little; integers stored as floats exceed it by far
 _SILENCE = 1e-4  # from the lowest to the highest sample: -86 dB relative to full scale
 _FULL_SCALE = 0.999
@@ -66,8 +66,8 @@ class RecordingChecks:
             min(self._lowest, float(mix.min())),
             max(self._highest, float(mix.max())),
         )
-        if self._n_samples > _MAX_HOURS * 3600 * self._sample_rate_hz:
-            raise InputError(f"{self._name}: longer than {_MAX_HOURS} h; cut it into single pieces")
+        hours = self._n_samples / self._sample_rate_hz / 3600
+        check_limit("hours", hours, self._name, "cut it into single pieces")
 
     def finish(self) -> None:
         """Check the recording as a whole; warn with a `RecordingWarning` if it is clipped."""

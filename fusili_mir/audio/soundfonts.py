@@ -24,6 +24,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fusili_mir.errors import InputError, MissingExtraError
+from fusili_mir.limits import limit
 
 __all__ = [
     "FLUIDSYNTH_HZ",
@@ -48,7 +49,6 @@ _FOLDERS: tuple[str, ...] = (
     "/usr/share/soundfonts",
     "/usr/local/share/soundfonts",
 )
-_TIME_LIMIT_SEC = 600
 
 
 @dataclass(frozen=True)
@@ -150,10 +150,10 @@ def run_fluidsynth(soundfont: Soundfont, midi: Path, wav: Path) -> None:
             text=True,
             errors="replace",
             check=False,
-            timeout=_TIME_LIMIT_SEC,
+            timeout=limit("fluidsynth_sec"),
         )
     except subprocess.TimeoutExpired as error:
-        raise InputError(f"fluidsynth took over {_TIME_LIMIT_SEC} s on {soundfont.path}") from error
+        raise InputError(f"fluidsynth took over {limit('fluidsynth_sec'):g} s on {soundfont.path}") from error
     complaint = " ".join(run.stderr.split())
     if run.returncode or not wav.exists() or "error" in complaint:
         raise InputError(f"fluidsynth cannot play {soundfont.path}: {complaint or 'it gave no reason'}")

@@ -6,6 +6,7 @@ images. Sizes are checked before anything is decoded.
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
 import warnings
@@ -17,15 +18,18 @@ from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-import pypdfium2
-from PIL import Image, ImageOps
+from PIL import Image, ImageOps, UnidentifiedImageError
 
 from fusili_mir.arrays import GreyImage
-from fusili_mir.errors import InputError, MissingExtraError
+from fusili_mir.boundary import printable, reading
+from fusili_mir.errors import InputError
+from fusili_mir.limits import check_limit
 from fusili_mir.pages.heif import HEIF_SUFFIXES, is_heif, prepare_heif
 from fusili_mir.pages.page_ranges import parse_page_range, split_page_range
+from fusili_mir.pages.page_size import check_page_size
+from fusili_mir.pages.pdf_process import count_pdf_pages, draw_pdf_page
 from fusili_mir.pages.pixels import dark_on_light, grey_pixels, image_of_array
-from fusili_mir.pages.raster import MAX_PAGE_PX, Rasteriser, rasterise
+from fusili_mir.pages.raster import Rasteriser, rasterise
 from fusili_mir.pages.skew import deskew_page
 from fusili_mir.scores.score_formats import SCORE_FORMATS
 from fusili_mir.short_repr import short_repr
@@ -53,9 +57,8 @@ IMAGE_SUFFIXES = {
 }
 """How the names of image files end."""
 
-_POINTS_PER_INCH = 72
 _NEW_SUBFILE_TYPE, _REDUCED_OR_MASK = 254, 0b101  # a tag of TIFF, and its bits for thumbnails and masks
-_DAMAGED = (OSError, SyntaxError, EOFError, ValueError, TypeError)  # what Pillow raises for damaged files
+_WHOLE = "expected a whole image"
 
 
 class PageSource(Protocol):
@@ -98,18 +101,15 @@ class ImagePage:
 
     def original(self) -> Image.Image:
         """Decode the image in its own colours, rotated as its EXIF data say."""
-        with _open_image(self.filename) as image, _pillow_silenced():
-            try:
-                image.seek(self.index)
-                _check_size(self.filename, *image.size)
-                image.load()
-                return ImageOps.exif_transpose(image)
-            except InputError:
-                raise
-            except _DAMAGED as error:
-                raise InputError(
-                    f"{self.filename}: a damaged image ({error}); expected a whole one"
-                ) from error
+        with (
+            _open_image(self.filename) as image,
+            _pillow_silenced(),
+            reading(f"{self.filename}: a damaged image", _WHOLE),
+        ):
+            image.seek(self.index)
+            check_page_size(printable(self.filename), *image.size)
+            image.load()
+            return ImageOps.exif_transpose(image)
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,24 +143,11 @@ class PdfPage:
 
     def read(self) -> GreyImage:
         """Draw the page."""
-        return dark_on_light(np.asarray(self._draw(grayscale=True).convert("L")))
+        return dark_on_light(draw_pdf_page(self.filename, self.index, self.dpi, grey=True))
 
     def original(self) -> Image.Image:
         """Draw the page in colour."""
-        return self._draw(grayscale=False).convert("RGB")
-
-    def _draw(self, grayscale: bool) -> Image.Image:
-        with _open_pdf(self.filename) as document:
-            try:
-                page = document[self.index]
-                scale = self.dpi / _POINTS_PER_INCH
-                _check_size(self.filename, *(int(side * scale) for side in page.get_size()))
-                drawn: Image.Image = page.render(scale=scale, grayscale=grayscale).to_pil()
-            except pypdfium2.PdfiumError as error:
-                raise InputError(
-                    f"{self.filename}: page {self.index + 1} of the PDF is damaged; leave it out (--pages)"
-                ) from error
-            return drawn
+        return Image.fromarray(draw_pdf_page(self.filename, self.index, self.dpi, grey=False))
 
 
 @dataclass(frozen=True)
@@ -203,11 +190,12 @@ def find_page_sources(
     found = tuple(page for number, each in enumerate(several) for page in _open(each, number, dpi))
     if not found:
         raise InputError("no page was given; expected image files, a PDF or a folder of images")
-    if chosen is None:
-        return found
     first = several[0]
     name = str(first) if isinstance(first, str | os.PathLike) and len(several) == 1 else "the score"
-    return chosen.select(found, name)
+    if chosen is not None:
+        found = chosen.select(found, name)
+    check_limit("pages", len(found), printable(name), "choose some of them (--pages)")
+    return found
 
 
 def is_image(given: Any) -> bool:
@@ -231,7 +219,7 @@ def _open(given: Any, number: int, dpi: float) -> Iterator[ImagePage | PdfPage |
     elif is_image(given):
         name = f"image {number + 1}"
         image = image_of_array(given, name)
-        _check_size(name, *image.size)
+        check_page_size(name, *image.size)
         yield GivenPage(image, name)
     elif hasattr(given, "__array__") and not np.isscalar(given):
         image_of_array(given, f"image {number + 1}")  # raises an error that says what its shape is
@@ -244,16 +232,13 @@ def _open(given: Any, number: int, dpi: float) -> Iterator[ImagePage | PdfPage |
 def _given_pages(image: Image.Image, number: int) -> Iterator[GivenPage]:
     """List the pages of a PIL image; one that is opened from a TIFF may have several."""
     name = str(getattr(image, "filename", "")) or f"image {number + 1}"
-    _check_size(name, *image.size)
-    with _pillow_silenced():
-        try:
-            for index in _images_of(image):
-                if image.format == "TIFF":
-                    image.seek(index)
-                image.load()
-                yield GivenPage(ImageOps.exif_transpose(image), name)
-        except _DAMAGED as error:
-            raise InputError(f"{name}: a damaged image ({error}); expected a whole one") from error
+    check_page_size(name, *image.size)
+    with _pillow_silenced(), reading(f"{name}: a damaged image", _WHOLE):
+        for index in _images_of(image, name):
+            if image.format == "TIFF":
+                image.seek(index)
+            image.load()
+            yield GivenPage(ImageOps.exif_transpose(image), name)
 
 
 def _files(path: Path) -> list[Path]:
@@ -287,35 +272,33 @@ def _reading_order(name: str) -> list[tuple[int, str]]:
 
 
 def _pages(file: Path, dpi: float) -> Iterator[ImagePage | PdfPage]:
-    try:
-        with file.open("rb") as stream:
-            start = stream.read(1024)
-    except OSError as error:
-        raise InputError(f"{file}: cannot be read ({error.strerror})") from error
+    with reading(file, f"expected a score image, a PDF, or {SCORE_FORMATS}"), file.open("rb") as stream:
+        start = stream.read(1024)
     if not start:
         raise InputError(f"{file}: the file is empty; expected a score image, a PDF, or {SCORE_FORMATS}")
     if b"%PDF-" in start:
-        with _open_pdf(file) as document:
-            yield from (PdfPage(file, index, dpi) for index in range(len(document)))
+        yield from (PdfPage(file, index, dpi) for index in range(count_pdf_pages(file)))
     else:
         with _open_image(file) as image, _pillow_silenced():
-            try:
-                indices = _images_of(image)
-            except _DAMAGED as error:
-                raise InputError(f"{file}: a damaged image ({error}); expected a whole one") from error
+            with reading(f"{file}: a damaged image", _WHOLE):
+                indices = _images_of(image, str(file))
             yield from (ImagePage(file, index) for index in indices)
 
 
-def _images_of(image: Image.Image) -> list[int]:
+def _images_of(image: Image.Image, name: str) -> list[int]:
     """Return which images of a file are pages: all of a TIFF but thumbnails and masks; otherwise the first.
 
     Photographs of some cameras hold further pictures, and animations are not scores.
     """
     if image.format != "TIFF":
         return [0]
-    indices = []
-    for index in range(getattr(image, "n_frames", 1)):
-        image.seek(index)
+    indices: list[int] = []
+    for index in itertools.count():  # not `n_frames`, which looks for all of them, however many there are
+        try:
+            image.seek(index)
+        except EOFError:
+            break
+        check_limit("pages", index + 1, printable(name), "divide the file")
         kind = getattr(image, "tag_v2", {}).get(_NEW_SUBFILE_TYPE, 0)
         if not int(kind) & _REDUCED_OR_MASK:
             indices.append(index)
@@ -324,44 +307,26 @@ def _images_of(image: Image.Image) -> list[int]:
 
 @contextmanager
 def _pillow_silenced() -> Iterator[None]:
-    """Hide Pillow's warnings about large and damaged images: sizes are checked, errors are reported."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        yield
+    """Hide Pillow's warnings about large and damaged images: sizes are checked, errors are reported.
+
+    Its own limit, which no variable raises, is lifted meanwhile: every size is checked before pixels are read.
+    """
+    most_px, Image.MAX_IMAGE_PIXELS = Image.MAX_IMAGE_PIXELS, None
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        Image.MAX_IMAGE_PIXELS = most_px
 
 
 def _open_image(filename: Path) -> Image.Image:
     """Open an image without decoding it."""
-    try:
+    expected = f"expected PDF, PNG, JPEG, TIFF, or {SCORE_FORMATS}"
+    with reading(f"{filename}: not a score", expected), _pillow_silenced():
         if is_heif(filename):
             prepare_heif(filename)
-        with _pillow_silenced():
+        try:
             return Image.open(filename)
-    except MissingExtraError:
-        raise
-    except Image.DecompressionBombError as error:
-        raise InputError(
-            f"{filename}: an image of far more than {MAX_PAGE_PX // 10**6} million pixels; "
-            "scan it at 300 dpi or scale it down"
-        ) from error
-    except _DAMAGED as error:
-        raise InputError(
-            f"{filename}: not a score that can be read; expected PDF, PNG, JPEG, TIFF, or {SCORE_FORMATS}"
-        ) from error
-
-
-def _open_pdf(filename: Path) -> pypdfium2.PdfDocument:
-    try:
-        return pypdfium2.PdfDocument(filename)
-    except pypdfium2.PdfiumError as error:
-        if b"/Encrypt" in filename.read_bytes():
-            raise InputError(f"{filename}: the PDF is encrypted; save a copy without a password") from error
-        raise InputError(f"{filename}: the PDF is damaged or has no pages") from error
-
-
-def _check_size(name: str | Path, width_px: int, height_px: int) -> None:
-    if width_px * height_px > MAX_PAGE_PX:
-        raise InputError(
-            f"{name}: a page of {width_px} x {height_px} pixels, expected at most "
-            f"{MAX_PAGE_PX // 10**6} million; scan it at 300 dpi, scale it down or lower the dpi"
-        )
+        except UnidentifiedImageError as error:
+            raise InputError(f"{printable(filename)}: not a score that can be read; {expected}") from error

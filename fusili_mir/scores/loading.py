@@ -21,7 +21,9 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import partitura as pt
+from partitura.io.importmatch import load_matchfile
 
+from fusili_mir.boundary import printable, reading
 from fusili_mir.errors import InputError
 from fusili_mir.scores.humdrum import humdrum_note_ids, humdrum_to_mei
 from fusili_mir.scores.measure_lengths import share_measure_lengths
@@ -38,6 +40,7 @@ from fusili_mir.scores.printed_parts import left_out_parts, part_name, tablature
 from fusili_mir.scores.repeat_signs import share_repeat_signs
 from fusili_mir.scores.score_file import ScoreFile, parse_score, read_score_file
 from fusili_mir.scores.score_formats import score_format
+from fusili_mir.scores.score_limits import check_match_numbers
 from fusili_mir.scores.score_warning import ScoreWarning
 from fusili_mir.scores.score_writing import write_score_file
 from fusili_mir.scores.untrusted_xml import read_bytes
@@ -47,6 +50,8 @@ __all__ = ["LoadedScore", "ScoreSource", "load_score"]
 
 ScoreSource: TypeAlias = str | os.PathLike[str] | ScoreFile | ScoreLike
 """A symbolic score: a file, a tree, or a score of partitura's."""
+
+_COMPLETE = "is it a complete score?"
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,13 +107,16 @@ def load_score(source: ScoreSource) -> LoadedScore:
         return _load_tree(source, keep_ids=True)
     if is_score_like(source):
         name = str(getattr(source, "title", None) or getattr(source, "id", None) or "score")
-        return _write(as_score(source, name), name)
+        with reading(name, _COMPLETE):
+            return _write(as_score(source, name), name)
     if not isinstance(source, str | os.PathLike):
         raise InputError(
             f"found a {type(source).__name__}, expected a score: a file, or a Score, Part or list of parts of "
             "partitura's"
         )
-    return _load_file(str(Path(source)))
+    filename = str(Path(source))
+    with reading(filename, _COMPLETE):
+        return _load_file(filename)
 
 
 def _load_file(filename: str) -> LoadedScore:
@@ -116,6 +124,8 @@ def _load_file(filename: str) -> LoadedScore:
     if kind == "midi":
         return _write(load_score_midi(filename), filename)
     if kind == "match":
+        read_bytes(filename)  # is it too large?
+        check_match_numbers(load_matchfile(filename), filename)
         return _write(as_score(_load_with_partitura(filename), filename), filename)
     if kind == "musescore":
         score_file = parse_score(convert_with_musescore(filename), filename)
@@ -204,7 +214,7 @@ def _checked(score: pt.score.Score, filename: str) -> pt.score.Score:
 
 
 def _unreadable(filename: str, error: Exception) -> InputError:
-    said = str(error) if isinstance(error, InputError) else f"{type(error).__name__}: {error}"
+    said = printable(error if isinstance(error, InputError) else f"{type(error).__name__}: {error}")
     return InputError(f"{filename}: partitura cannot read it ({said}); is it a complete score?")
 
 

@@ -9,7 +9,9 @@ import sys
 import tempfile
 from pathlib import Path
 
+from fusili_mir.boundary import read_limited
 from fusili_mir.errors import InputError
+from fusili_mir.limits import limit
 
 __all__ = ["convert_with_musescore", "find_musescore"]
 
@@ -21,7 +23,6 @@ _MAC = (
     "/Applications/MuseScore 4.app/Contents/MacOS/mscore",
     "/Applications/MuseScore 3.app/Contents/MacOS/mscore",
 )
-_TIME_LIMIT_SEC = 300.0
 
 
 def find_musescore() -> str | None:
@@ -57,7 +58,7 @@ def convert_with_musescore(filename: str | Path) -> bytes:
         command = [program, "-f", "-o", str(result), str(Path(filename).resolve())]
         try:
             done = subprocess.run(  # noqa: S603 - a program from the path, without a shell
-                command, capture_output=True, timeout=_TIME_LIMIT_SEC, env=environment, check=False
+                command, capture_output=True, timeout=limit("musescore_sec"), env=environment, check=False
             )
         except (OSError, subprocess.TimeoutExpired) as error:
             raise InputError(f"{filename}: {program} cannot convert it ({error})") from error
@@ -68,4 +69,4 @@ def convert_with_musescore(filename: str | Path) -> bytes:
                 + (f": {said[-1][:200]}" if said else "")
                 + "); can MuseScore open it?"
             )
-        return result.read_bytes()
+        return read_limited(result, "score_bytes", "expected the score that MuseScore wrote")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, TypeAlias
 
 import mido
@@ -14,10 +15,12 @@ import partitura as pt
 from partitura import score as ps
 
 from fusili_mir.errors import InputError
+from fusili_mir.limits import check_limit
 from fusili_mir.scores.midi_notation import grid_error
 from fusili_mir.scores.note_ids import name_notes
 from fusili_mir.scores.part_copies import copy_part
 from fusili_mir.scores.part_times import quarters_of, times_of
+from fusili_mir.scores.score_limits import check_midi_numbers
 from fusili_mir.scores.score_warning import ScoreWarning
 
 __all__ = ["ScoreLike", "as_score", "is_score_like", "load_score_midi"]
@@ -77,9 +80,14 @@ def load_score_midi(filename: str) -> ps.Score:
     ScoreWarning
         If tracks of drums are left out, or if the onsets look like those of a performance.
     """
+    check_limit("midi_bytes", Path(filename).stat().st_size, filename)
     try:
+        midi = mido.MidiFile(filename)
+        check_midi_numbers(midi, filename)
         score: ps.Score = pt.load_score_midi(filename, assign_note_ids=True, quiet=True)
-        drums = _drum_tracks(filename)
+        drums = _drum_tracks(midi)
+    except InputError:
+        raise
     except Exception as error:  # partitura and mido raise whatever their parsing trips over
         raise InputError(
             f"{filename}: partitura cannot read it as a score ({type(error).__name__}: {error}); expected a MIDI "
@@ -138,11 +146,11 @@ def _part_ids(parts: Sequence[ps.Part]) -> list[str]:
     return ids
 
 
-def _drum_tracks(filename: str) -> set[int]:
+def _drum_tracks(midi: mido.MidiFile) -> set[int]:
     """Return which parts of a MIDI file are drums: partitura makes a part of each track with notes."""
     channels = [
         {message.channel for message in track if message.type == "note_on" and message.velocity}
-        for track in mido.MidiFile(filename).tracks
+        for track in midi.tracks
     ]
     with_notes = [own for own in channels if own]
     return {number for number, own in enumerate(with_notes) if own == {_DRUMS}}

@@ -13,7 +13,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TypeAlias
 
+from fusili_mir.boundary import read_text_limited
 from fusili_mir.errors import InputError
+from fusili_mir.limits import check_limit
 
 __all__ = ["PlayingOrder", "parse_playing_order", "read_playing_order", "write_playing_order"]
 
@@ -21,8 +23,8 @@ PlayingOrder: TypeAlias = str | os.PathLike[str] | Sequence[str | int]
 """Spans of measures as one text, a text file of them, or a sequence of single measures or spans."""
 
 _SPAN = re.compile(r"(?P<first>[^\s,;-]+)(?P<dash>-)?(?P<last>[^\s,;-]+)?")
+_FILE = re.compile(r"[/\\]|\.\w+$")  # what looks like the name of a file
 _EXPECTED = "expected measures as played, such as '1-8 1-8 9-16'"
-_LONGEST = 100_000  # measures
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 
@@ -41,12 +43,11 @@ def read_playing_order(order: PlayingOrder) -> str:
     )
     if not is_file:
         return str(order)
-    try:
-        lines = Path(order).read_text(encoding="utf-8-sig").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or "not a text file"
-        raise InputError(f"{order}: cannot be read ({reason}); {_EXPECTED}") from error
-    return " ".join(line.split("#")[0] for line in lines)
+    lines = read_text_limited(Path(order), "table_bytes", _EXPECTED).splitlines()
+    text = " ".join(line.split("#")[0] for line in lines)
+    if not text.strip():
+        raise InputError(f"{order}: a file without measures; {_EXPECTED}")
+    return text
 
 
 def parse_playing_order(order: PlayingOrder, numbers: Sequence[str]) -> tuple[int, ...]:
@@ -86,8 +87,7 @@ def parse_playing_order(order: PlayingOrder, numbers: Sequence[str]) -> tuple[in
         if stop <= first:
             raise InputError(f"repeats {word!r} go backwards; expected the earlier measure first")
         measures += range(first, stop)
-        if len(measures) > _LONGEST:
-            raise InputError(f"repeats of more than {_LONGEST} measures; expected fewer")
+        check_limit("played_measures", len(measures), "repeats")
     return tuple(measures)
 
 
@@ -129,6 +129,11 @@ def _place(number: str, numbers: Sequence[str]) -> tuple[int, int]:
         found = [place for place, _ in enumerate(numbers) if _named_part(place, numbers) == number]
     if not found:
         span = f"{numbers[0]} to {numbers[-1]}" if numbers else "none"
+        if _FILE.search(number):
+            raise InputError(
+                f"repeats {number!r} are neither a file that exists nor a measure of the score ({span}); "
+                f"{_EXPECTED}"
+            )
         raise InputError(f"repeats name measure {number}; the measures of the score are {span}")
     if found[-1] - found[0] >= len(found):
         raise InputError(

@@ -3,44 +3,38 @@
 from __future__ import annotations
 
 from collections import Counter
+from typing import TYPE_CHECKING
 
+import mido
 from lxml import etree
 
 from fusili_mir.errors import InputError
+from fusili_mir.limits import check_limit, limit
 
-__all__ = ["check_score_numbers"]
+if TYPE_CHECKING:  # partitura is slow to import
+    from partitura.io.matchfile_base import MatchFile
 
-MOST_NOTES = 500_000
-"""Mahler's Eighth in full score has about 200,000."""
+__all__ = ["check_match_numbers", "check_midi_numbers", "check_score_numbers"]
 
-MOST_MEASURES = 20_000
-"""Of all parts together it is parts x measures that count; of one part, the longest operas have under 10,000."""
-
-MOST_QUARTERS = 4096.0
-"""Length of one note, rest or step: a measure of senza misura by Satie or Ives stays far below."""
-
-_MOST = {
-    # MusicXML
-    "staves": 64,  # of one part; an organ has 3
-    "staff-lines": 32,
-    "divisions": 10_000_000,  # programs write up to 1,000,000
+_LIMITED = {"staves": "staves", "staff-lines": "staff_lines", "divisions": "divisions"}  # MusicXML -> limit
+_MOST = {  # of what has no limit of its own, as nobody needs more
     "multiple-rest": 10_000,
     "measure-repeat": 10_000,
     "actual-notes": 10_000,
     "normal-notes": 10_000,
     "tremolo": 64,
 }
+_LIMITED_IN_MEI = {"lines": "staff_lines", "ppq": "divisions"}
 _MOST_IN_MEI = {
-    "lines": 32,
     "num": 10_000,  # measures of a rest, notes of a tuplet
     "numbase": 10_000,
     "dots": 16,
     "meter.count": 100_000,
     "meter.unit": 100_000,
-    "ppq": 10_000_000,
     "dur.ppq": 1_000_000_000,
 }
 _MOST_STAFF_NUMBER = 999
+_LARGEST_BEAT = 256  # of a time signature, as a note value
 
 
 def check_score_numbers(root: etree._Element, filename: str) -> None:
@@ -58,26 +52,60 @@ def check_score_numbers(root: etree._Element, filename: str) -> None:
     for element in root.iter(etree.Element):
         name = etree.QName(element).localname
         counts[name] += 1
-        if name in _MOST:
+        if name in _LIMITED:
+            check_limit(_LIMITED[name], abs(_number(element.text)), f"{filename}: <{name}>")
+        elif name in _MOST:
             _check(filename, f"<{name}>", element.text, _MOST[name])
         if name == "divisions":
             divisions = max(_number(element.text), 1e-9)
-        elif name == "duration" and _number(element.text) / divisions > MOST_QUARTERS:
+        elif name == "duration" and _number(element.text) / divisions > limit("quarters"):
             raise InputError(
                 f"{filename}: a <duration> of {_short(element.text)} at {divisions:g} divisions, expected at "
-                f"most {MOST_QUARTERS:g} quarter notes; is the file damaged?"
+                f"most {limit('quarters'):g} quarter notes; is the file damaged?"
             )
         elif name == "staff" and not len(element):
-            _check(filename, "<staff>", element.text, _MOST["staves"])
+            check_limit("staves", abs(_number(element.text)), f"{filename}: <staff>")
+        for attribute, name_of_limit in _LIMITED_IN_MEI.items():
+            if attribute in element.attrib:
+                found = abs(_number(element.get(attribute)))
+                check_limit(name_of_limit, found, f"{filename}: {name}/@{attribute}")
         for attribute, most in _MOST_IN_MEI.items():
             if attribute in element.attrib:
                 _check(filename, f"{name}/@{attribute}", element.get(attribute), most)
         if name in ("staff", "staffDef", "layer"):
             _check(filename, f"{name}/@n", element.get("n"), _MOST_STAFF_NUMBER)
-    for name, most in (("note", MOST_NOTES), ("measure", MOST_MEASURES)):
-        n_parts = max(1, counts["part"]) if name == "measure" else 1
-        if counts[name] / n_parts > most:
-            raise InputError(f"{filename}: {counts[name]} <{name}>, expected at most {most * n_parts}")
+    check_limit("notes", counts["note"], filename)
+    check_limit("measures", counts["measure"] / max(1, counts["part"]), filename)
+
+
+def check_match_numbers(match: MatchFile, filename: str) -> None:
+    """Refuse a match file whose measures have no end, or that has too many notes or far too long ones."""
+    check_limit("notes", len(match.snotes), filename)
+    for note in match.snotes:
+        check_limit("beats", max(abs(float(note.OnsetInBeats)), abs(float(note.OffsetInBeats))), filename)
+        check_limit("measures", abs(float(note.Measure)), filename)
+        check_limit("quarters", 4 * max(abs(float(note.Duration)), abs(float(note.Offset))), filename)
+    for beat, measure, metre in match.time_signatures:
+        check_limit("beats", abs(float(beat)), filename)
+        check_limit("measures", abs(float(measure)), filename)
+        _check_metre(metre.numerator, metre.denominator, filename)
+
+
+def check_midi_numbers(midi: mido.MidiFile, filename: str) -> None:
+    """Refuse a MIDI file whose measures have no end: partitura would add them until memory is full."""
+    for track in midi.tracks:
+        beats = sum(message.time for message in track) / max(1, abs(midi.ticks_per_beat))
+        check_limit("beats", beats, filename)
+        for message in track:
+            if message.type == "time_signature":
+                _check_metre(message.numerator, message.denominator, filename)
+
+
+def _check_metre(beats: int, beat_type: int, filename: str) -> None:
+    if beats < 1 or not 1 <= beat_type <= _LARGEST_BEAT:
+        raise InputError(
+            f"{filename}: a time signature of {_short(str(beats))}/{_short(str(beat_type))}; is the file damaged?"
+        )
 
 
 def _check(filename: str, where: str, text: str | None, most: float) -> None:

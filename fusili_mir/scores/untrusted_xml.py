@@ -8,14 +8,14 @@ from pathlib import Path, PurePosixPath
 
 from lxml import etree
 
+from fusili_mir.boundary import printable, read_limited, reading
 from fusili_mir.errors import InputError
-from fusili_mir.scores.score_formats import DAMAGED_ARCHIVE, SCORE_FORMATS
+from fusili_mir.limits import check_limit, limit
+from fusili_mir.scores.score_formats import SCORE_FORMATS
 
-__all__ = ["MAX_SCORE_BYTES", "parse_xml", "read_bytes", "read_mxl"]
+__all__ = ["parse_xml", "read_bytes", "read_mxl"]
 
-MAX_SCORE_BYTES = 64 * 2**20
-"""Size limit of a score, uncompressed. The longest operas in MusicXML stay below it."""
-
+_SMALL_BYTES = 10**6  # whatever its ratio, a member of this size harms nobody
 _CONTAINER = "META-INF/container.xml"
 _ID_ERRORS = {
     "DTD_ID_REDEFINED",
@@ -25,48 +25,46 @@ _ID_ERRORS = {
 
 def read_bytes(filename: str | Path) -> bytes:
     """Return the content of a score, if it is neither empty nor too large."""
-    try:
-        with Path(filename).open("rb") as file:
-            data = file.read(MAX_SCORE_BYTES + 1)
-    except OSError as error:
-        raise InputError(f"{filename}: cannot be read ({error.strerror})") from error
+    data = read_limited(Path(filename), "score_bytes", f"expected {SCORE_FORMATS}")
     if not data.strip():
         raise InputError(f"{filename}: the file is empty, expected {SCORE_FORMATS}")
-    if len(data) > MAX_SCORE_BYTES:
-        raise InputError(f"{filename}: more than {MAX_SCORE_BYTES >> 20} MB, expected a smaller score")
     return data
 
 
 def read_mxl(data: bytes, filename: str) -> bytes:
     """Return the score inside an MXL archive; the archive's container file names it."""
-    try:
-        with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            names = archive.namelist()
-            if _CONTAINER in names:
-                container = parse_xml(_read_member(archive, _CONTAINER, filename), filename)
-                rootfile = next(container.iter("{*}rootfile"), None)
-                name = rootfile.get("full-path", "") if rootfile is not None else ""
-            else:
-                scores = [n for n in names if "/" not in n and n.endswith((".xml", ".musicxml", ".mei"))]
-                name = scores[0] if scores else ""
-            path = PurePosixPath(name)
-            if path.is_absolute() or ".." in path.parts or "\\" in name:
-                raise InputError(f"{filename}: its container points outside the archive ({name!r}); refused")
-            if name not in names:
-                raise InputError(f"{filename}: a zip archive without a score inside, expected an MXL file")
-            return _read_member(archive, name, filename)
-    except InputError:
-        raise
-    except DAMAGED_ARCHIVE as error:
-        raise InputError(f"{filename}: a damaged or encrypted MXL archive ({error})") from error
+    with (
+        reading(f"{filename}: a damaged or encrypted MXL archive", "save the score again"),
+        zipfile.ZipFile(io.BytesIO(data)) as archive,
+    ):
+        names = archive.namelist()
+        check_limit("zip_members", len(names), filename)
+        if _CONTAINER in names:
+            container = parse_xml(_read_member(archive, _CONTAINER, filename), filename)
+            rootfile = next(container.iter("{*}rootfile"), None)
+            name = rootfile.get("full-path", "") if rootfile is not None else ""
+        else:
+            scores = [n for n in names if "/" not in n and n.endswith((".xml", ".musicxml", ".mei"))]
+            name = scores[0] if scores else ""
+        path = PurePosixPath(name)
+        if path.is_absolute() or ".." in path.parts or "\\" in name:
+            raise InputError(f"{filename}: its container points outside the archive ({name!r}); refused")
+        if name not in names:
+            raise InputError(f"{filename}: a zip archive without a score inside, expected an MXL file")
+        return _read_member(archive, name, filename)
 
 
 def _read_member(archive: zipfile.ZipFile, name: str, filename: str) -> bytes:
     """Read one member of an archive up to the size limit, whatever size its header claims."""
+    where = f"{filename}: {printable(name)}"
+    info = archive.getinfo(name)
+    check_limit("score_bytes", info.file_size, where)
+    if info.file_size > _SMALL_BYTES:
+        check_limit("zip_ratio", info.file_size / max(1, info.compress_size), where)
+    most = int(limit("score_bytes"))
     with archive.open(name) as member:
-        data = member.read(MAX_SCORE_BYTES + 1)
-    if len(data) > MAX_SCORE_BYTES:
-        raise InputError(f"{filename}: {name} unpacks to more than {MAX_SCORE_BYTES >> 20} MB; refused")
+        data = member.read(most + 1)
+    check_limit("score_bytes", len(data), where)
     return data
 
 

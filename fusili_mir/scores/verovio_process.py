@@ -12,16 +12,14 @@ from collections.abc import Sequence
 from typing import Any, Literal
 
 from fusili_mir.errors import InputError
+from fusili_mir.limits import limit
 from fusili_mir.worker_process import WorkerProcess
 
-__all__ = ["TIME_LIMIT_SEC", "convert_to_mei", "render_excerpts", "render_svgs"]
-
-TIME_LIMIT_SEC = 300.0
-"""Time limit for one score; a long string quartet takes half a minute."""
+__all__ = ["convert_to_mei", "render_excerpts", "render_svgs"]
 
 
 def render_svgs(
-    filename: str, data: str, input_from: str, options: dict[str, Any], time_limit_sec: float = TIME_LIMIT_SEC
+    filename: str, data: str, input_from: str, options: dict[str, Any], time_limit_sec: float | None = None
 ) -> list[str]:
     """Let Verovio engrave a score.
 
@@ -35,8 +33,8 @@ def render_svgs(
         Verovio's name for the format: "xml" for MusicXML, or "mei".
     options : dict
         Verovio's options, by name.
-    time_limit_sec : float
-        Time after which Verovio is stopped.
+    time_limit_sec : float, optional
+        Time after which Verovio is stopped; by default the limit ``verovio_sec``.
 
     Returns
     -------
@@ -55,7 +53,7 @@ def render_excerpts(
     input_from: str,
     options: dict[str, Any],
     ranges: Sequence[tuple[int, int]],
-    time_limit_sec: float = TIME_LIMIT_SEC,
+    time_limit_sec: float | None = None,
 ) -> list[list[str]]:
     """Let Verovio engrave ranges of measures, each by itself.
 
@@ -78,7 +76,7 @@ def render_excerpts(
     return excerpts
 
 
-def convert_to_mei(filename: str, data: str, input_from: str, time_limit_sec: float = TIME_LIMIT_SEC) -> str:
+def convert_to_mei(filename: str, data: str, input_from: str, time_limit_sec: float | None = None) -> str:
     """Let Verovio convert a score to MEI.
 
     Parameters
@@ -89,8 +87,8 @@ def convert_to_mei(filename: str, data: str, input_from: str, time_limit_sec: fl
         Content of the score.
     input_from : str
         Verovio's name for the format, such as "humdrum" or "abc".
-    time_limit_sec : float
-        Time after which Verovio is stopped.
+    time_limit_sec : float, optional
+        Time after which Verovio is stopped; by default the limit ``verovio_sec``.
 
     Returns
     -------
@@ -109,8 +107,9 @@ def _ask(
     input_from: str,
     options: dict[str, Any],
     to: Literal["svg", "mei"] | list[str],
-    time_limit_sec: float,
+    time_limit_sec: float | None,
 ) -> Any:
+    time_limit_sec = limit("verovio_sec") if time_limit_sec is None else time_limit_sec
     request = {
         "input_from": input_from,
         "options": options,
@@ -122,7 +121,8 @@ def _ask(
         answer = _WORKER.ask(json.dumps(request), time_limit_sec)
     if answer is None:
         raise InputError(
-            f"{filename}: Verovio crashed on it, or took over {time_limit_sec:g} s; is the score damaged?"
+            f"{filename}: Verovio crashed on it, or took over {time_limit_sec:g} s or "
+            f"{limit('worker_bytes') / 1e9:.2g} GB; is the score damaged?"
         )
     return json.loads(answer)
 

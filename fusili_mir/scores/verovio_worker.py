@@ -10,25 +10,26 @@ data.
 from __future__ import annotations
 
 import json
+import locale
 import os
-import signal
 import sys
 
 import verovio
 
-_MOST_BYTES = 2 * 2**30  # of addresses; a string quartet of 36 minutes (94 pages) takes 0.4 GB
+from fusili_mir.worker_limits import limit_memory, set_alarm
 
 
 def main() -> None:
     """Answer requests until standard input ends."""
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="utf-8")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # keeps the output of libraries apart from the answers
-    _limit_memory()
+    limit_memory()
+    locale.setlocale(locale.LC_NUMERIC, "C")  # Verovio reads and writes numbers as the locale does
     verovio.enableLog(verovio.LOG_OFF)
     toolkit = verovio.toolkit()
     for line in sys.stdin:
         request = json.loads(line)
-        _set_alarm(request["time_limit_sec"])
+        set_alarm(request["time_limit_sec"])
         toolkit.resetOptions()
         toolkit.setInputFrom(request["input_from"])
         toolkit.setOptions(request["options"])
@@ -40,7 +41,7 @@ def main() -> None:
             answer = _pages(toolkit)
         elif loaded:
             answer = [_excerpt(toolkit, span) for span in request["to"]]
-        _set_alarm(0)
+        set_alarm(0)
         answers.write(json.dumps(answer) + "\n")
         answers.flush()
 
@@ -53,22 +54,6 @@ def _excerpt(toolkit: verovio.toolkit, span: str) -> list[str]:
     toolkit.select({"measureRange": span})
     toolkit.redoLayout()
     return _pages(toolkit)
-
-
-def _limit_memory() -> None:
-    """Let a score that would take the machine's memory end this process instead, where the system can do that."""
-    try:
-        import resource
-
-        resource.setrlimit(resource.RLIMIT_AS, (_MOST_BYTES, _MOST_BYTES))
-    except (ImportError, ValueError, OSError):  # Windows; or less is allowed already
-        return
-
-
-def _set_alarm(seconds: float) -> None:
-    """End this process after some seconds, even if its parent is gone by then; 0 cancels the alarm."""
-    if hasattr(signal, "setitimer"):
-        signal.setitimer(signal.ITIMER_REAL, seconds)
 
 
 if __name__ == "__main__":

@@ -38,3 +38,9 @@ def test_a_file_where_the_folder_should_be_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(OutputError, match="cannot be written"), locked_folder(tmp_path / "file"):
         pass
+
+
+def test_nothing_stays_in_a_folder_that_was_held(tmp_path: Path) -> None:
+    with locked_folder(tmp_path / "out"):
+        pass
+    assert list((tmp_path / "out").iterdir()) == []

@@ -37,6 +37,7 @@ ROOMS = {
         "rendering",
         "data",
         "backbones",
+        "listening",
         "model",
         "losses",
         "evaluation",

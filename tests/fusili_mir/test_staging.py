@@ -111,6 +111,15 @@ def test_a_folder_that_cannot_be_written_is_refused_before_the_work(
     assert not worked
 
 
+def test_an_input_that_the_system_refuses_is_not_blamed_on_the_output(tmp_path: Path) -> None:
+    with (
+        pytest.raises(InputError, match=r"x{150}\.\.\.x{146}\.mxl: cannot be read \(File name too long\)"),
+        staged_folder(tmp_path / "out"),
+    ):
+        Path("x" * 5000 + ".mxl").stat()
+    assert not (tmp_path / "out").exists()
+
+
 @pytest.mark.parametrize("name", ["out", "out/new", "out/new/deeper"])
 def test_a_place_without_permission_is_seen_by_the_check(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
@@ -261,25 +270,26 @@ def test_files_that_nobody_began_to_replace_stay(tmp_path: Path) -> None:
     assert (tmp_path / "b").read_text() == "old b"
 
 
-def test_the_stage_of_a_process_that_is_at_work_is_left_alone(tmp_path: Path) -> None:
+def test_while_one_process_writes_a_second_is_told_and_leaves_it_alone(tmp_path: Path) -> None:
     out = tmp_path / "out"
-    with staged_folder(out) as first:
-        (first / "a").write_text("first")
-        with staged_folder(out) as second:
-            (second / "a").write_text("second")
-        assert (first / "a").read_text() == "first"
-        with pytest.raises(OutputError, match="not empty"):
+    with staged_folder(out) as folder:
+        (folder / "a").write_text("first")
+        with pytest.raises(OutputError, match="out: another process is writing into it"):
             check_output_folder(out)
-        (out / "a").unlink()
-        out.rmdir()
+        with (
+            pytest.raises(OutputError, match="out: another process is writing into it"),
+            staged_folder(out, force=True),
+        ):
+            pass
     assert (out / "a").read_text() == "first"
+    assert names(tmp_path) == ["out"]
 
 
-def test_of_two_processes_that_write_one_new_folder_the_second_is_told(tmp_path: Path) -> None:
+def test_of_two_that_write_one_folder_for_whoever_comes_first_the_second_is_told(tmp_path: Path) -> None:
     out = tmp_path / "out"
 
     def write() -> None:
-        with staged_folder(out) as first, staged_folder(out) as second:
+        with staged_folder(out) as first, staged_folder(out, alone=False) as second:
             (first / "a").write_text("first")
             (second / "a").write_text("second")
 
@@ -289,8 +299,83 @@ def test_of_two_processes_that_write_one_new_folder_the_second_is_told(tmp_path:
     assert names(tmp_path) == ["out"]
 
 
+def test_of_many_that_begin_at_the_same_moment_one_wins(tmp_path: Path) -> None:
+    start, ended = threading.Barrier(8), threading.Event()
+    won, told = [], []
+
+    def write(number: int) -> None:
+        start.wait()
+        try:
+            with staged_folder(tmp_path / "out", force=True) as folder:
+                (folder / "a").write_text(str(number))
+                won.append(number)
+                ended.wait(10)
+        except OutputError as error:
+            told.append(str(error))
+        if len(told) == 7:
+            ended.set()
+
+    threads = [threading.Thread(target=write, args=(number,)) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(won) == 1
+    assert all("another process is writing into it" in each for each in told)
+    assert (tmp_path / "out" / "a").read_text() == str(won[0])
+    assert names(tmp_path) == ["out"]
+
+
+def test_a_file_that_cannot_be_written_is_named_by_its_final_place(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+
+    def write() -> None:
+        with staged_folder(out) as folder:
+            raise OutputError(f"{folder / 'a'}: cannot be written (No space left on device)")
+
+    with pytest.raises(OutputError, match="out/a: cannot be written") as raised:
+        write()
+    assert "stage" not in str(raised.value)
+
+
+def test_a_folder_inside_is_renewed_as_a_whole(tmp_path: Path) -> None:
+    (tmp_path / "kept").mkdir()
+    for name in ("a", "kept/a", "kept/outdated"):
+        (tmp_path / name).write_text("old")
+    with staged_folder(tmp_path, force=True, renewed=("kept",)) as folder:
+        (folder / "kept").mkdir()
+        (folder / "kept" / "a").write_text("new")
+    assert names(tmp_path) == ["a", "kept"]
+    assert names(tmp_path / "kept") == ["a"]
+    assert (tmp_path / "kept" / "a").read_text() == "new"
+
+
+def test_if_a_new_file_cannot_be_moved_nothing_has_changed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "a").write_text("old")
+    move = Path.replace
+
+    def full(self: Path, target: Path) -> Path:
+        if Path(target) == tmp_path / "deep" / "c":
+            raise OSError(28, "No space left on device")
+        return move(self, target)
+
+    def write() -> None:
+        with staged_folder(tmp_path, force=True) as folder:
+            (folder / "deep").mkdir()
+            for name in ("a", "b", "deep/c"):
+                (folder / name).write_text("new")
+            monkeypatch.setattr(Path, "replace", full)
+
+    with pytest.raises(OutputError, match="No space left on device"):
+        write()
+    assert names(tmp_path) == ["a"]
+    assert (tmp_path / "a").read_text() == "old"
+
+
 def test_a_forged_record_moves_nothing_out_of_its_folder(tmp_path: Path) -> None:
-    out, stage = tmp_path / "out", tmp_path / "out" / ".fusili-stage-x"
+    out, stage = tmp_path / "out", tmp_path / "out" / ".fusili-stage-forgery1"
     stage.mkdir(parents=True)
     (stage / ".moving.json").write_text('{"files": ["../mine"], "replaces": false}')
     (tmp_path / "mine").write_text("mine")

@@ -1,9 +1,13 @@
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
 import time
 
-from fusili_mir.worker_process import WorkerProcess
+import pytest
+
+from fusili_mir.worker_process import WorkerProcess, end_with_parent
 
 
 def test_a_process_that_ends_without_an_answer_gives_none_and_its_exit_code() -> None:
@@ -27,3 +31,27 @@ def test_another_thread_can_end_a_process_that_is_being_asked() -> None:
         worker.kill()
         time.sleep(0.01)
     assert answers == [None]
+
+
+PARENT = """
+import subprocess, sys, time
+code = "import os, sys, time; from fusili_mir.worker_process import end_with_parent; " + sys.argv[1]
+worker = subprocess.Popen([sys.executable, "-c", code])
+time.sleep(60)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows gives orphans no other parent")
+def test_a_worker_ends_with_the_process_that_started_it() -> None:
+    child = "end_with_parent(os.getppid()); print('watching', flush=True); time.sleep(60)"
+    parent = subprocess.Popen([sys.executable, "-c", PARENT, child], stdout=subprocess.PIPE, encoding="utf-8")
+    assert parent.stdout is not None
+    assert parent.stdout.readline() == "watching\n"
+    parent.kill()
+    assert parent.communicate() == ("", None)  # the worker has closed its output, too: it has ended
+
+
+def test_a_worker_of_somebody_else_does_not_care() -> None:
+    before = threading.active_count()
+    end_with_parent(-1)
+    assert threading.active_count() == before

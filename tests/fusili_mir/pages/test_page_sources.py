@@ -167,7 +167,7 @@ def test_a_huge_image_is_refused_before_it_is_decoded(tmp_path: Path) -> None:
     def chunk(kind: bytes, data: bytes) -> bytes:
         return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
 
-    for side, said in ((30_000, "far more than 80 million pixels"), (12_000, "12000 x 12000 pixels")):
+    for side, said in ((30_000, "30000 x 30000 pixels"), (12_000, "12000 x 12000 pixels")):
         header = struct.pack(">IIBBBBB", side, side, 8, 0, 0, 0, 0)
         png = b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(b"\0" * 9))
         path = save(tmp_path, f"{side}.png", png + chunk(b"IEND", b""))

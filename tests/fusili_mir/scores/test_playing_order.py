@@ -43,8 +43,10 @@ def test_a_sequence_of_measures_or_spans_is_read_alike() -> None:
         ("1-2-3", "'1-2-3' is no span"),
         ("3-1", "repeats '3-1' go backwards"),
         ("1-9", "repeats name measure 9; the measures of the score are 1 to 6"),
+        ("orders/mine.txt", "'orders/mine.txt' are neither a file that exists nor a measure of the score"),
+        ("mine.txt", "'mine.txt' are neither a file that exists nor a measure of the score"),
         (7, "repeats are 7, expected measures as played"),
-        ("1-6 " * 20000, "repeats of more than 100000 measures"),
+        ("1-6 " * 20000, "repeats: .* measures as played, expected at most 100000"),
     ],
 )
 def test_what_is_no_order_is_refused_in_one_line(order, message) -> None:
@@ -74,3 +76,13 @@ def test_parts_of_a_divided_measure_have_letters_that_are_read_and_written() -> 
     assert parse_playing_order("0-2a 1-2a 2b-3", numbers) == (0, 1, 2, 1, 2, 3, 4)
     assert parse_playing_order("2", numbers) == (2, 3)
     assert write_playing_order([(2, 3), (3, 4), (2, 4)], numbers) == "2a 2b 2"
+
+
+@pytest.mark.parametrize("text", ["", "  \n", "# nothing yet\n"])
+def test_a_file_without_measures_is_named(tmp_path, text) -> None:
+    file = tmp_path / "repeats.txt"
+    file.write_text(text)
+    with pytest.raises(
+        InputError, match=r"repeats\.txt: a file without measures; expected measures as played"
+    ):
+        parse_playing_order(file, SIX)

@@ -1,0 +1,90 @@
+"""The boundary to files of strangers: whatever a library raises while it reads one becomes one line.
+
+Parsers raise errors of every kind for damaged files, and no list of them is ever complete. Every reader of a
+stranger's file works inside `reading`, the one place where such errors are turned into an `InputError`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from fusili_mir.errors import FusiliError, InputError
+from fusili_mir.limits import check_limit
+
+__all__ = ["printable", "read_limited", "read_text_limited", "reading"]
+
+_LONGEST_REASON = 200
+_LONGEST_NAME = 300
+
+
+@contextmanager
+def reading(name: object, expected: str) -> Iterator[None]:
+    """Turn whatever is raised inside into an `InputError` of one line.
+
+    Parameters
+    ----------
+    name : object
+        Name of the file, for the message.
+    expected : str
+        What the file should be and what to do, for the end of the message.
+
+    Examples
+    --------
+    >>> with reading("table.csv", "expected a table of pairs"):
+    ...     int("one")
+    Traceback (most recent call last):
+    fusili_mir.errors.InputError: table.csv: cannot be read (ValueError: invalid literal for int() with base 10: \
+'one'); expected a table of pairs
+    """
+    try:
+        yield
+    except (FusiliError, Warning):  # said already; and warnings that a user wants as errors
+        raise
+    except Exception as error:  # libraries have no base in common for what damaged files do to them
+        raise InputError(f"{printable(name)}: cannot be read ({_reason(error)}); {expected}") from error
+
+
+def read_limited(filename: Path, limit_name: str, expected: str) -> bytes:
+    """Return the content of a file, which is not larger than the limit of this name."""
+    with reading(filename, expected):
+        if filename.is_fifo():
+            raise InputError(f"{printable(filename)}: not a regular file; {expected}")
+        check_limit(limit_name, filename.stat().st_size, printable(filename))
+        return filename.read_bytes()
+
+
+def read_text_limited(filename: Path, limit_name: str, expected: str) -> str:
+    """Return the content of a text file in UTF-8, which is not larger than the limit of this name."""
+    data = read_limited(filename, limit_name, expected)
+    with reading(filename, expected):
+        try:
+            return data.decode("utf-8-sig")
+        except UnicodeDecodeError as error:
+            raise InputError(
+                f"{printable(filename)}: cannot be read (not a text in UTF-8, byte {error.start}); {expected}"
+            ) from error
+
+
+def printable(name: object) -> str:
+    r"""Return a name that any terminal and any log can show: on one line, not too long, in valid Unicode.
+
+    >>> printable("a\nb\udcff")
+    'a?b?'
+    """
+    text = "".join(c if c.isprintable() else "?" for c in str(name))
+    half = _LONGEST_NAME // 2
+    return text if len(text) <= _LONGEST_NAME else f"{text[:half]}...{text[-half:]}"
+
+
+def _reason(error: Exception) -> str:
+    """Say what went wrong in a few words."""
+    if isinstance(error, MemoryError):
+        return "it takes too much memory"
+    if isinstance(error, RecursionError):
+        return "nested too deeply"
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror
+    said = printable(" ".join(str(error).split())[:_LONGEST_REASON])
+    return f"{type(error).__name__}: {said}" if said else type(error).__name__
