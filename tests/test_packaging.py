@@ -74,8 +74,10 @@ def test_the_wheel_has_every_file_of_the_packages_and_the_recipes(wheel: zipfile
     [
         "fusili_mir/__init__.pyi",  # where the public names are stated, also when the package is used
         *(f"{package}/py.typed" for package in PACKAGES),
-        *(f"fusili_mir/models/small/{name}" for name in ("manifest.json", "image.onnx", "audio.onnx")),
+        *(f"fusili_mir/models/small/{name}.onnx" for name in ("image", "audio", "attacks")),
+        *(f"fusili_mir/models/small/{name}" for name in ("manifest.json", "pitches.npy")),
         *(f"fusili_mir/demo/files/hensel_bitte.{ending}" for ending in ("mxl", "png", "ogg", "csv")),
+        *(f"fusili_mir/pages/fonts/{name}" for name in ("LiberationSerif-Regular.ttf", "OFL.txt")),
         "fusili_training/recipes/small-dense.toml",
         "fusili_training/recipes/base/small.toml",
         "fusili_training/recipes/render/strips.toml",
@@ -95,7 +97,7 @@ def test_no_test_and_no_benchmark_is_in_the_wheel(wheel: zipfile.Path) -> None:
 
 def test_the_wheel_states_licence_command_and_extras(wheel: zipfile.Path) -> None:
     stated = metadata(wheel)
-    assert stated["License-Expression"] == "Apache-2.0"
+    assert stated["License-Expression"] == "Apache-2.0 AND OFL-1.1"
     assert {
         "cpu",
         "gpu",

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from fusili_mir.alignment.measure_tempo import measure_tempo
 from fusili_mir.alignment.results import Alignment
 
 __all__ = ["save_frames_csv", "save_measures_csv", "save_notes_csv"]
@@ -39,17 +40,17 @@ def save_notes_csv(alignment: Alignment, filename: str | Path) -> None:
 def save_measures_csv(alignment: Alignment, filename: str | Path) -> None:
     """Write one row per measure each time it is played: its times, its box, how sure they are, and its tempo.
 
-    Beats a minute are left empty where only images are known, measures a minute never.
+    Beats a minute are left empty where only images are known, and measures a minute where the recording begins or
+    ends in the middle of a measure on them.
     """
     copied = ("start_sec", "end_sec", *_BOX, *_SURE)
     header = ("measure", *copied, "beats_per_minute", "measures_per_minute")
     measures = alignment.measures
-    lasting_sec = measures["end_sec"] - measures["start_sec"]
-    a_minute = np.divide(60.0, lasting_sec, where=lasting_sec > 0, out=np.full(len(measures), np.nan))
-    beats = (measures["end_beat"] - measures["start_beat"]) * a_minute
+    tempo = measure_tempo(alignment)
+    both = zip(tempo.beats_per_minute, tempo.measures_per_minute, strict=True)
     rows = (
-        [measure["number"], *(measure[name] for name in copied), *tempo]
-        for measure, *tempo in zip(measures, beats, a_minute, strict=True)
+        [measure["number"], *(measure[name] for name in copied), *tempi]
+        for measure, tempi in zip(measures, both, strict=True)
     )
     _write(filename, header, rows)
 

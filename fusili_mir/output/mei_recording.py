@@ -30,7 +30,8 @@ _XML_ID = "{http://www.w3.org/XML/1998/namespace}id"
 def save_mei(alignment: Alignment, filename: str | Path) -> None:
     """Write the score as MEI with the times of its notes; see `mei_with_recording`."""
     tree = mei_with_recording(alignment).getroottree()
-    tree.write(str(filename), encoding="UTF-8", xml_declaration=True)
+    content = etree.tostring(tree, encoding="UTF-8", xml_declaration=True)
+    Path(filename).write_bytes(content)  # lxml raises an error of its own if the disk is full
 
 
 def mei_with_recording(alignment: Alignment) -> etree._Element:
@@ -88,6 +89,8 @@ def _score_as_mei(alignment: Alignment) -> tuple[etree._Element, dict[str, str]]
     parser = etree.XMLParser(resolve_entities=False, no_network=True, huge_tree=True)
     root = etree.fromstring(converted.encode(), parser)
     _complete_title(root, Path(score_file.filename).stem)
+    for program in root.iter(f"{_MEI}application"):
+        program.attrib.pop("isodate", None)  # the time of the conversion: the same input gives the same file
     return root, xml_ids
 
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from PIL import Image, ImageDraw, ImageFont
+from PIL import Image, ImageDraw
+
+from fusili_mir.output.label_font import label_font
 
 __all__ = ["LegendEntry", "add_legend"]
 
@@ -37,7 +39,7 @@ def add_legend(image: Image.Image, title: str, entries: Sequence[LegendEntry], f
     margin_px = font_px
     room_px = max(image.width - 2 * margin_px, 1)
     font_px = _fitting(font_px, room_px, [title, *(entry.text for entry in entries)])
-    font = ImageFont.load_default(size=font_px)
+    font = label_font(font_px)
     line_px = round(1.6 * font_px)
     swatch_px = round(0.9 * font_px)
     widths = [
@@ -67,7 +69,7 @@ def add_legend(image: Image.Image, title: str, entries: Sequence[LegendEntry], f
 
 def _fitting(font_px: int, room_px: float, texts: Sequence[str]) -> int:
     """Return the largest size, up to `font_px` and at least 8, at which every text fits, with its colours."""
-    longest = max(ImageFont.load_default(size=font_px).getlength(text) for text in texts) + 4 * font_px
+    longest = max(label_font(font_px).getlength(text) for text in texts) + 4 * font_px
     return max(8, min(font_px, int(font_px * room_px / longest)))
 
 

@@ -24,7 +24,7 @@ from fusili_mir.pages.pages import Pages
 from fusili_mir.progress import progress_bar
 from fusili_mir.staging import staged_folder
 
-__all__ = ["PAGES_FORMAT", "save_pages"]
+__all__ = ["PAGES_FORMAT", "save_pages", "write_pages"]
 
 PAGES_FORMAT = 1
 """Version of `pages.json`; raised whenever a reader of the old format would go wrong."""
@@ -49,38 +49,40 @@ def save_pages(pages: Pages, out: str | Path, force: bool = False, progress: boo
         Whether to show a progress bar on a terminal.
     """
     with staged_folder(out, force) as folder:
-        described = []
-        for page in progress_bar(range(len(pages.images)), "writing pages", shown=progress):
-            image = pages.images[page]
-            names = {"image": f"page-{page + 1:03d}.png", "overlay": f"overlay-{page + 1:03d}.png"}
-            Image.fromarray(image).save(folder / names["image"])
-            draw_overlay(pages, page).save(folder / names["overlay"])
-            origin = page_origin(pages, page)
-            described.append(
-                {
-                    **names,
-                    "width_px": image.shape[1],
-                    "height_px": image.shape[0],
-                    "skew_deg": pages.skews[page].angle_deg if pages.skews else 0.0,
-                    "file": None if origin.filename is None else origin.filename.name,
-                    "index": origin.index,
-                    "dpi": origin.dpi,
-                }
-            )
-        content = {
-            "format": PAGES_FORMAT,
-            "made_by": f"fusili-mir {__version__}",
-            "score": Path(pages.filename).name,
-            "pixels": _PIXELS,
-            "pages": described,
-            **{
-                name: _rows(pages, getattr(pages, name))
-                for name in ("systems", "staves", "measures", "notes")
-            },
-            "bar_lines": json_rows(pages.bar_lines),
-            "repeats": None if pages.repeats is None else asdict(pages.repeats),
-        }
-        (folder / "pages.json").write_text(_json(content), encoding="utf-8")
+        write_pages(pages, folder, progress)
+
+
+def write_pages(pages: Pages, folder: Path, progress: bool = False) -> None:
+    """Write the files of `save_pages` into a folder that is there."""
+    described = []
+    for page in progress_bar(range(len(pages.images)), "writing pages", shown=progress):
+        image = pages.images[page]
+        names = {"image": f"page-{page + 1:03d}.png", "overlay": f"overlay-{page + 1:03d}.png"}
+        Image.fromarray(image).save(folder / names["image"])
+        draw_overlay(pages, page).save(folder / names["overlay"])
+        origin = page_origin(pages, page)
+        described.append(
+            {
+                **names,
+                "width_px": image.shape[1],
+                "height_px": image.shape[0],
+                "skew_deg": pages.skews[page].angle_deg if pages.skews else 0.0,
+                "file": None if origin.filename is None else origin.filename.name,
+                "index": origin.index,
+                "dpi": origin.dpi,
+            }
+        )
+    content = {
+        "format": PAGES_FORMAT,
+        "made_by": f"fusili-mir {__version__}",
+        "score": Path(pages.filename).name,
+        "pixels": _PIXELS,
+        "pages": described,
+        **{name: _rows(pages, getattr(pages, name)) for name in ("systems", "staves", "measures", "notes")},
+        "bar_lines": json_rows(pages.bar_lines),
+        "repeats": None if pages.repeats is None else asdict(pages.repeats),
+    }
+    (folder / "pages.json").write_text(_json(content), encoding="utf-8")
 
 
 def _rows(pages: Pages, boxes: Table) -> list[dict[str, Any]]:

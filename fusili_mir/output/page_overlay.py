@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from PIL import Image, ImageDraw, ImageFont
+from PIL import Image, ImageDraw
 
 from fusili_mir.arrays import Table
+from fusili_mir.output.label_font import label_font
 from fusili_mir.pages.pages import Pages
 
 __all__ = ["draw_overlay"]
@@ -13,6 +14,7 @@ __all__ = ["draw_overlay"]
 _SYSTEM = (0, 114, 178)
 _MEASURE = (0, 158, 115)
 _REPEAT = (213, 94, 0)
+_ARROW_SPACES = 1.5
 # Staves take turns; the palette is safe for colour-blind people (Okabe and Ito).
 _STAVES = ((213, 94, 0), (204, 121, 167), (86, 180, 233), (230, 159, 0))
 
@@ -36,7 +38,7 @@ def draw_overlay(pages: Pages, page: int) -> Image.Image:
     image = Image.fromarray(faded).convert("RGB")
     paint = ImageDraw.Draw(image, "RGBA")
     space_px = float(np.mean(pages.systems["space_px"])) if len(pages.systems) else 10.0
-    label = ImageFont.load_default(size=max(8, round(1.6 * space_px)))
+    label = label_font(max(8, round(1.6 * space_px)))
     line_px = max(1, round(space_px / 6))
     for system in _on_page(pages.systems, page):
         x0, y0, x1, y1 = _corners(system, margin_px=space_px)
@@ -49,8 +51,10 @@ def draw_overlay(pages: Pages, page: int) -> Image.Image:
     for measure in _on_page(pages.measures, page):
         x0, y0, x1, y1 = _corners(measure)
         paint.rectangle((x0, y0, x1, y1), outline=_MEASURE, width=line_px)
+        begins_repeat = pages.repeats is not None and measure["measure"] in pages.repeats.begins
+        beside_px = line_px + (_ARROW_SPACES * space_px if begins_repeat else 0)  # the arrow of the sign
         paint.text(
-            (x0 + line_px, y0 - line_px), str(measure["number"]), fill=_MEASURE, font=label, anchor="lb"
+            (x0 + beside_px, y0 - line_px), str(measure["number"]), fill=_MEASURE, font=label, anchor="lb"
         )
     _draw_repeats(paint, pages, page, space_px)
     for note in _on_page(pages.notes, page):
@@ -62,7 +66,7 @@ def _draw_repeats(paint: ImageDraw.ImageDraw, pages: Pages, page: int, space_px:
     """Draw the repeat signs as thick lines with an arrow, and the endings as brackets with their numbers."""
     if pages.repeats is None:
         return
-    label = ImageFont.load_default(size=max(8, round(1.6 * space_px)))
+    label = label_font(max(8, round(1.6 * space_px)))
     line_px = max(2, round(space_px / 3))
     for measure in _on_page(pages.measures, page):
         index = int(measure["measure"])
@@ -70,7 +74,7 @@ def _draw_repeats(paint: ImageDraw.ImageDraw, pages: Pages, page: int, space_px:
         for x, way, marked in ((x0, 1, pages.repeats.begins), (x1, -1, pages.repeats.ends)):
             if index in marked:
                 paint.line((x, y0, x, y1), fill=_REPEAT, width=line_px)
-                tip, above = x + way * 1.5 * space_px, y0 - 0.75 * space_px
+                tip, above = x + way * _ARROW_SPACES * space_px, y0 - 0.75 * space_px
                 paint.polygon(((x, y0 - 1.5 * space_px), (x, y0), (tip, above)), fill=_REPEAT)
         for ending in pages.repeats.endings:
             if ending.first <= index < ending.stop:

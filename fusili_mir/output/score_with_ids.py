@@ -10,7 +10,7 @@ from fusili_mir.pages.pages import Pages
 from fusili_mir.scores.loading import LoadedScore, ScoreSource, load_score
 from fusili_mir.scores.score_warning import ScoreWarning
 from fusili_mir.scores.score_writing import write_score_file
-from fusili_mir.staging import staged_folder
+from fusili_mir.whole_files import write_bytes
 
 __all__ = ["check_has_ids", "save_score_with_ids"]
 
@@ -36,9 +36,7 @@ def save_score_with_ids(score: Pages | ScoreSource, out: str | Path) -> None:
     out : str or Path
         The file, such as ``score.musicxml``. MusicXML keeps its notation; other formats are written by partitura.
     """
-    out = Path(out)
-    with staged_folder(out.parent, force=True) as folder:
-        (folder / out.name).write_bytes(_musicxml(_loaded(score)))
+    write_bytes(Path(out), _musicxml(_loaded(score)))
 
 
 def _loaded(score: Pages | ScoreSource) -> LoadedScore:

@@ -8,11 +8,12 @@ from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-from PIL import Image, ImageDraw, ImageFont
+from PIL import Image, ImageDraw
 
 from fusili_mir.alignment.results import Alignment
 from fusili_mir.arrays import Float32
 from fusili_mir.decoding.similarity import CourseSimilarity, pool_frames
+from fusili_mir.output.label_font import label_font
 
 __all__ = ["ScoreLabel", "draw_similarity", "score_labels"]
 
@@ -139,7 +140,7 @@ def _draw_seconds(paint: ImageDraw.ImageDraw, alignment: Alignment, x_of: _Axis,
     first_sec = max(grid.start_sec, grid.audio_start_sec)
     steps_sec = (1, 2, 5, 10, 20, 30, 60, 120, 300, 600)
     step_sec = next((step for step in steps_sec if (grid.end_sec - first_sec) / step <= 12), 1800)
-    font = ImageFont.load_default(size=12)
+    font = label_font(12)
     for second in range(int(-(-first_sec // step_sec)) * step_sec, int(grid.end_sec) + 1, step_sec):
         x = x_of((second - grid.start_sec) / grid.frame_sec)
         paint.line([(x, top_px), (x, top_px + 4)], fill="black")
@@ -148,7 +149,7 @@ def _draw_seconds(paint: ImageDraw.ImageDraw, alignment: Alignment, x_of: _Axis,
 
 def _draw_labels(paint: ImageDraw.ImageDraw, labels: list[ScoreLabel], y_of: _Axis) -> None:
     """Write labels beside the score axis, as many as there is room for."""
-    font = ImageFont.load_default(size=12)
+    font = label_font(12)
     lowest = -np.inf
     for label in labels:
         y = y_of(label.stop)
@@ -160,7 +161,7 @@ def _draw_labels(paint: ImageDraw.ImageDraw, labels: list[ScoreLabel], y_of: _Ax
 
 def _draw_titles(picture: Image.Image, body: Image.Image) -> None:
     """Write the titles of the axes."""
-    font = ImageFont.load_default(size=14)
+    font = label_font(14)
     paint = ImageDraw.Draw(picture)
     middle_px = _LEFT_PX + body.width / 2
     paint.text((middle_px, picture.height - 6), "time in the recording", fill="black", font=font, anchor="mb")
@@ -174,7 +175,7 @@ def _draw_titles(picture: Image.Image, body: Image.Image) -> None:
 
 def _draw_legend(picture: Image.Image, low: float, high: float) -> None:
     """Explain the colours and lines above the matrix."""
-    font = ImageFont.load_default(size=12)
+    font = label_font(12)
     paint = ImageDraw.Draw(picture)
     y, x = _TOP_PX / 2, float(_LEFT_PX)
     shares = np.linspace(0.0, 1.0, 80, dtype=np.float32)[None].repeat(10, axis=0)

@@ -109,10 +109,11 @@ def _save(
         "darkBackground": "false",
     }
     etree.SubElement(display, "layer", shown)
-    etree.ElementTree(root).write(
-        str(filename),
+    content = etree.tostring(
+        etree.ElementTree(root),
         encoding="UTF-8",
         xml_declaration=True,
         pretty_print=True,
         doctype="<!DOCTYPE sonic-visualiser>",
     )
+    Path(filename).write_bytes(content)  # lxml raises an error of its own if the disk is full

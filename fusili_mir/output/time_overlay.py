@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from PIL import Image, ImageDraw, ImageFont
+from PIL import Image, ImageDraw
 
 from fusili_mir.alignment.results import Alignment
+from fusili_mir.output.label_font import label_font
 from fusili_mir.output.overlay_legend import LegendEntry, add_legend
 from fusili_mir.pages.original_pages import original_image, rgb_image
 from fusili_mir.pages.original_pixels import places_to_deskewed, places_to_original
@@ -120,7 +121,7 @@ def _draw_marks(
 ) -> None:
     """Draw lines through a system of a page of this width, with as many labels as there is room for."""
     space_px, page = float(system["space_px"]), int(system["page"])
-    font = ImageFont.load_default(size=_font_px(space_px))
+    font = label_font(_font_px(space_px))
     width_px = max(2, round(space_px / 5))
     top_px, bottom_px = float(system["y0"]) - 2 * space_px, float(system["y1"]) + space_px
     taken: list[tuple[float, float]] = []  # from left to right edge of each label

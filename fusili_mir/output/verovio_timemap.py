@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from fusili_mir.alignment.measure_tempo import measure_tempo
 from fusili_mir.alignment.results import Alignment
 from fusili_mir.output.score_time import ScoreTime, score_time
 
@@ -62,12 +63,17 @@ def _head(note: np.void) -> str:
 
 
 def _tempos(alignment: Alignment, time: ScoreTime) -> list[tuple[float, float, float]]:
-    """Return the second, the quarter and the tempo of each measure that lasts."""
-    tempos = []
-    for row, measure in enumerate(alignment.measures):
-        length_sec = float(measure["end_sec"] - measure["start_sec"])
-        quarters = float(time.measure_end_quarter[row] - time.measure_start_quarter[row])
-        if length_sec > 0:  # not of measures without times, which are NaN
-            start = float(measure["start_sec"]), float(time.measure_start_quarter[row])
-            tempos.append((*start, round(60 * quarters / length_sec, 2)))
-    return tempos
+    """Return the second, the quarter and the tempo of each measure whose tempo is known."""
+    quarters = time.measure_end_quarter - time.measure_start_quarter
+    tempo = quarters * measure_tempo(alignment).measures_per_minute
+    start_sec = alignment.measures["start_sec"]
+    # A recording that begins within a measure begins after its first quarter.
+    start_quarter = np.where(
+        start_sec <= alignment.grid.audio_start_sec,
+        time.tempo.to_beats(start_sec),
+        time.measure_start_quarter,
+    )
+    return [
+        (float(start_sec[row]), float(start_quarter[row]), round(float(tempo[row]), 2))
+        for row in np.flatnonzero(np.isfinite(tempo))
+    ]

@@ -1,7 +1,8 @@
 """Turning an engraved page (SVG in pixels) into a grey image.
 
 resvg is always available; skia-python is several times faster and is used if it can be imported (it needs the
-system's libEGL and libGL). Both draw the same page at the same place, up to anti-aliasing.
+system's libEGL and libGL). Both draw the same page at the same place, up to anti-aliasing. Text is drawn as
+outlines, so neither depends on the fonts of the machine.
 """
 
 from __future__ import annotations
@@ -14,20 +15,17 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 import resvg_py
+from lxml import etree
 from PIL import Image
 
 from fusili_mir.arrays import GreyImage
 from fusili_mir.errors import InputError, MissingExtraError
+from fusili_mir.pages.page_size import check_page_size
+from fusili_mir.pages.text_outlines import outline_text
 
-__all__ = ["MAX_PAGE_PX", "TEXT_FAMILIES", "Rasteriser", "page_size_px", "rasterise"]
+__all__ = ["Rasteriser", "page_size_px", "rasterise"]
 
 Rasteriser: TypeAlias = Literal["auto", "resvg", "skia"]
-
-MAX_PAGE_PX = 80_000_000
-"""Maximum number of pixels of a page image: a 300 dpi scan of A2 paper has 35 million."""
-
-TEXT_FAMILIES = ("Times", "Times New Roman", "Liberation Serif", "Tinos", "Nimbus Roman", "DejaVu Serif")
-"""Fonts for lyrics and titles: the first one installed is used; if there is none, text is left out."""
 
 _SIZE = re.compile(r'<svg[^>]*?\bviewBox="0 0 (\d+) (\d+)"')
 
@@ -48,20 +46,18 @@ def rasterise(svg: str, rasteriser: Rasteriser = "auto") -> GreyImage:
         0 is ink, 255 is paper.
     """
     width_px, height_px = page_size_px(svg)
-    if width_px * height_px > MAX_PAGE_PX:
-        raise InputError(
-            f"a page of {width_px} x {height_px} pixels is over the limit of {MAX_PAGE_PX // 10**6} million; "
-            "choose a lower resolution or other breaks"
-        )
+    check_page_size("an engraved page", width_px, height_px, "choose a lower resolution or other breaks")
+    page = etree.fromstring(svg.encode(), etree.XMLParser(huge_tree=True))
+    outline_text(page)
     if rasteriser == "resvg" or (rasteriser == "auto" and _skia_raster() is None):
-        return _draw_with_resvg(svg)
+        return _draw_with_resvg(page)
     skia_raster = _skia_raster()
     if skia_raster is None:
         raise MissingExtraError(
             "skia-python cannot be imported; install fusili-mir[train] and the system's libEGL and libGL, "
             "or choose the resvg rasteriser"
         )
-    image: GreyImage = skia_raster.draw(svg, width_px, height_px)
+    image: GreyImage = skia_raster.draw(page, width_px, height_px)
     return image
 
 
@@ -77,11 +73,9 @@ def page_size_px(svg: str) -> tuple[int, int]:
     return int(size[1]), int(size[2])
 
 
-def _draw_with_resvg(svg: str) -> GreyImage:
-    families = f'font-family="{", ".join(TEXT_FAMILIES)}"'
-    png = resvg_py.svg_to_bytes(
-        svg_string=svg.replace('font-family="Times, serif"', families), background="white"
-    )
+def _draw_with_resvg(page: etree._Element) -> GreyImage:
+    svg = etree.tostring(page, encoding="unicode")
+    png = resvg_py.svg_to_bytes(svg_string=svg, background="white", skip_system_fonts=True)
     with Image.open(io.BytesIO(bytes(png))) as image:
         return np.asarray(image.convert("L"))
 
