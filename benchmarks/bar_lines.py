@@ -190,7 +190,8 @@ def _right_endings(
         for row in found:
             if abs(row["x0"] - x0) < near_px and abs(row["x1"] - x1) < near_px:
                 n_right += 1
-                n_numbers += row["numbers"] == ",".join(map(str, ending.numbers))
+                # The rest of a bracket that goes on from the system before has no number.
+                n_numbers += not row["begins"] or row["numbers"] == ",".join(map(str, ending.numbers))
                 break
     return n_right, n_numbers
 

@@ -6,29 +6,46 @@ The recordings are those of `benchmarks/repeats.py`, whose FOLDER keeps their em
 order of measures that the search finds is compared with the one that is played: the share of recordings in which
 both are the same, and of measures that are in order, with repeats and without. Prices are in nats:
 `AS_WRITTEN_COST`, `CUT_COST` and `JUMP_COST` of `fusili_mir.alignment.unfolding_choice`.
+
+With `--da-capo 8`, eight songs of the split that have no repeats are played and then begun again, as after a da
+capo, and the orders are shown that are found at several prices of going back after the last measure
+(`RETURN_COST`); with `--only`, also those of the recordings that it names.
 """
 
 from __future__ import annotations
 
+import argparse
+import csv
 from collections import defaultdict
+from collections.abc import Iterator
 from difflib import SequenceMatcher
+from itertools import chain
+from pathlib import Path
 
 import numpy as np
 
 import fusili_mir as fm
-from fusili_benchmarks.played_measures import PlayedPiece
+from fusili_benchmarks.played_measures import PlayedPiece, da_capo_pieces, kept
 from fusili_mir.alignment.aligning import decoding_options
 from fusili_mir.alignment.column_order import measure_columns
-from fusili_mir.alignment.unfolding_choice import AS_WRITTEN_COST, CUT_COST, JUMP_COST, section_graph
+from fusili_mir.alignment.unfolding_choice import (
+    AS_WRITTEN_COST,
+    CUT_COST,
+    JUMP_COST,
+    RETURN_COST,
+    section_graph,
+)
 from fusili_mir.decoding.course import reading_course
 from fusili_mir.decoding.rough_search import DecodingOptions
 from fusili_mir.decoding.section_search import search_sections
 from fusili_mir.decoding.similarity import CourseSimilarity
 from fusili_mir.model.encoder import Encoder
 from fusili_mir.scores.playing_graph import playing_graph
+from fusili_mir.scores.unfolding import stretches_of
 from repeats import parse_arguments, played_pieces
 
 CUTS = (300.0, 500.0, CUT_COST, 2000.0, JUMP_COST / 2, JUMP_COST, 2 * JUMP_COST)
+RETURNS = (CUT_COST, RETURN_COST, 500.0, 300.0, 150.0)
 AS_WRITTEN = (AS_WRITTEN_COST / 4, AS_WRITTEN_COST, 4 * AS_WRITTEN_COST)
 
 
@@ -36,6 +53,9 @@ def main() -> None:
     arguments = parse_arguments(__doc__)
     encoder = Encoder(fm.default_bundle(), n_threads=1)
     scale, options = encoder.bundle.manifest.scale, decoding_options(encoder.bundle)
+    if arguments.da_capo:
+        show_returns(arguments, encoder)
+        return
     prices = [(cut, AS_WRITTEN_COST) for cut in sorted(set(CUTS))]
     prices += [(CUT_COST, price) for price in AS_WRITTEN if price != AS_WRITTEN_COST]
     shares: dict[tuple[float, float, bool], list[float]] = defaultdict(list)
@@ -59,6 +79,47 @@ def main() -> None:
         print(f"| {cut:g} | {as_written:g} | {yes_or_no} | {len(same)} | {right} | {100 * mean:.2f} % |")
 
 
+def show_returns(arguments: argparse.Namespace, encoder: Encoder) -> None:
+    """Print the orders that are found at several prices of going back after the last measure."""
+    scale, options = encoder.bundle.manifest.scale, decoding_options(encoder.bundle)
+    pieces = songs_with_da_capo(arguments, encoder)
+    others = played_pieces(arguments, encoder) if arguments.only else ()
+    print("| piece | played | order | " + " | ".join(f"{price:g}" for price in RETURNS) + " |")
+    print("|" + " --- |" * (3 + len(RETURNS)))
+    for piece in chain(pieces, others):
+        orders = [stretches_of(true_order(piece))]
+        orders += [
+            stretches_of(found_order(piece, scale, options, CUT_COST, AS_WRITTEN_COST, price))
+            for price in RETURNS
+        ]
+        print(f"| {piece.name} | {piece.how} | " + " | ".join(map(str, orders)) + " |", flush=True)
+
+
+def songs_with_da_capo(arguments: argparse.Namespace, encoder: Encoder) -> Iterator[PlayedPiece]:
+    """Yield songs of 21 to 59 measures, every other one begun again in its first third."""
+    with (arguments.corpus / "manifest.csv").open() as manifest:
+        rows = [
+            row
+            for row in csv.DictReader(manifest)
+            if row["split"] == arguments.split
+            and "lieder" in row["file"]
+            and 20 < int(row["measures"] or 0) < 60
+        ]
+    np.random.default_rng(5).shuffle(rows)  # type: ignore[arg-type]
+    n_songs = 0
+    for row in rows:
+        if n_songs == arguments.da_capo:
+            return
+        file = arguments.corpus / row["file"]
+
+        def made(own: Path, file: Path = file, from_start: bool = n_songs % 2 == 0) -> list[PlayedPiece]:
+            return da_capo_pieces(file, encoder, arguments.soundfont, own, from_start)
+
+        pieces = list(kept(arguments.keep, f"{file.stem} da capo", made))
+        n_songs += bool(pieces)
+        yield from pieces
+
+
 def true_order(piece: PlayedPiece) -> list[int]:
     """Return the measures that are read on the pages, in the order in which they are truly played."""
     read, order = piece.scan.measures, []
@@ -72,7 +133,12 @@ def true_order(piece: PlayedPiece) -> list[int]:
 
 
 def found_order(
-    piece: PlayedPiece, scale: float, options: DecodingOptions, cut: float, as_written: float
+    piece: PlayedPiece,
+    scale: float,
+    options: DecodingOptions,
+    cut: float,
+    as_written: float,
+    after_last: float | None = None,
 ) -> list[int]:
     assert piece.scan.repeats is not None
     score, audio = piece.score, piece.audio
@@ -80,7 +146,10 @@ def found_order(
     heard = audio.frames[audio.sound.sounding]
     similarity = CourseSimilarity(score.embeddings, score.mask, heard, course)
     starts = measure_columns(piece.scan, score.axis)
-    sections = section_graph(playing_graph(piece.scan.repeats), starts, cut, as_written)
+    costs = np.full(len(starts) - 1, cut, np.float32)
+    if after_last is not None:
+        costs[-1] = after_last
+    sections = section_graph(playing_graph(piece.scan.repeats), starts, costs, as_written)
     found = search_sections(similarity, sections, audio.grid.frame_sec, scale, options)
     return [measure for first, stop in found.measures for measure in range(first, stop)]
 

@@ -4,8 +4,10 @@
 
 OUT.npz goes to `fusili_mir/pages/sign_network.npz`. Songs and quartets of the training split (CC0) are engraved
 in five fonts, with bar lines of all kinds and endings at random places, degraded, and cut into strips; both
-networks see variations of them. It takes less than an hour of one core, and writes the weights that ship.
-`benchmarks/bar_lines.py` measures the result on other pieces.
+networks see variations of them, with numbers in other typefaces. It takes less than an hour of one core. With 0
+steps, a network stays as it ships: the bar lines of today are from `--steps 3000 0`, with pages as they were
+drawn then, the endings from `--steps 0 6000 --seed 1`, with `--examples` of seed 0. `benchmarks/bar_lines.py`
+measures the result on other pieces.
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+import fusili_mir.pages
 from find_systems import FONTS, LAYOUTS, keep_parts
 from fusili_benchmarks.engraved_bar_lines import with_random_repeats
 from fusili_benchmarks.sign_augmentation import crowd_bar_lines, draw_brackets, redraw_bar_lines, vary
@@ -38,7 +41,9 @@ from fusili_mir.scores.score_file import read_score_file
 
 BATCH = 8
 BAR_LINE_WIDTH_PX, ENDING_WIDTH_PX = 320, 448
-DRAWN_ENDINGS = 0.5  # share of windows without endings in which some are drawn, as LilyPond and old prints do
+DRAWN_ENDINGS = (
+    0.65  # share of windows without endings in which some are drawn, as LilyPond and old prints do
+)
 IGNORED = -100
 MOST_MEASURES = 90  # longer songs take long to engrave
 
@@ -115,15 +120,29 @@ def main() -> None:
     # Streams of their own, so that kept examples lead to the same weights as fresh ones.
     for_bar_lines, for_endings = (np.random.default_rng([arguments.seed, number]) for number in (1, 2))
     bar_lines, endings = BarLineNetwork(), EndingNetwork()
-    fit(bar_lines, lambda: bar_line_loss(bar_lines, examples, for_bar_lines), arguments.steps[0])
-    with_endings = [example for example in examples if example.endings]
-    fit(endings, lambda: ending_loss(endings, examples, with_endings, for_endings), arguments.steps[1])
-    weights = {}
-    for name, network in (("bar_lines", bar_lines), ("endings", endings)):
-        for number, layer in enumerate(network.layers, start=1):
-            weights[f"{name}.{number}.weight"] = layer.weight.detach().numpy().astype(np.float16)
-            weights[f"{name}.{number}.bias"] = layer.bias.detach().numpy()
+    n_bar_line_steps, n_ending_steps = arguments.steps
+    weights = shipped_weights()
+    if n_bar_line_steps:
+        fit(bar_lines, lambda: bar_line_loss(bar_lines, examples, for_bar_lines), n_bar_line_steps)
+        weights |= weights_of("bar_lines", bar_lines)
+    if n_ending_steps:
+        with_endings = [example for example in examples if example.endings]
+        fit(endings, lambda: ending_loss(endings, examples, with_endings, for_endings), n_ending_steps)
+        weights |= weights_of("endings", endings)
     np.savez_compressed(arguments.out, **weights)
+
+
+def shipped_weights() -> dict[str, np.ndarray]:  # type: ignore[type-arg]
+    with np.load(Path(fusili_mir.pages.__file__).with_name("sign_network.npz")) as shipped:
+        return dict(shipped)
+
+
+def weights_of(name: str, network: BarLineNetwork | EndingNetwork) -> dict[str, np.ndarray]:  # type: ignore[type-arg]
+    weights = {}
+    for number, layer in enumerate(network.layers, start=1):
+        weights[f"{name}.{number}.weight"] = layer.weight.detach().numpy().astype(np.float16)
+        weights[f"{name}.{number}.bias"] = layer.bias.detach().numpy()
+    return weights
 
 
 def kept_examples(arguments: argparse.Namespace) -> list[SignExample]:

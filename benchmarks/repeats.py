@@ -69,6 +69,7 @@ def parse_arguments(description: str | None) -> argparse.Namespace:
     parser.add_argument("--soundfont", type=Path, default=Path("/usr/share/sounds/sf2/TimGM6mb.sf2"))
     parser.add_argument("--keep", type=Path, required=True)
     parser.add_argument("--only", nargs="+", default=[], help="names of pieces, or parts of them")
+    parser.add_argument("--da-capo", type=int, default=0, metavar="N", help="for fit_repeats.py: N songs")
     return parser.parse_args()
 
 

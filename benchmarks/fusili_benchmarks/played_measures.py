@@ -24,7 +24,16 @@ from fusili_mir.model.encoded import EncodedAudio, EncodedScore
 from fusili_mir.model.encoder import Encoder
 from fusili_mir.pages.pages import Pages, load_pages, render_pages
 
-__all__ = ["PlayedPiece", "human_piece", "kept", "play_midi", "right_measures", "song_pieces", "true_onsets"]
+__all__ = [
+    "PlayedPiece",
+    "da_capo_pieces",
+    "human_piece",
+    "kept",
+    "play_midi",
+    "right_measures",
+    "song_pieces",
+    "true_onsets",
+]
 
 _BOX = ("page", "x0", "y0", "x1", "y1")
 PLAYED_DTYPE = np.dtype([*((name, "f4") for name in _BOX), ("second", "f8")])
@@ -41,8 +50,8 @@ class PlayedPiece:
     Attributes
     ----------
     name : str
-    how : "human", "repeats" or "none"
-        Who plays: a human, or a machine with all repeats, or with none.
+    how : "human", "repeats", "da capo" or "none"
+        Who plays: a human, or a machine with all repeats, with a da capo, or with none.
     scan, score, audio
         The pages as images, their measures read, and both sides encoded.
     measures : np.ndarray of `PLAYED_DTYPE`
@@ -104,23 +113,57 @@ def song_pieces(file: Path, encoder: Encoder, soundfont: Path, folder: Path) -> 
     for how, unfold in (("repeats", "maximal"), ("none", "minimal")):
         rng = np.random.default_rng([int.from_bytes(file.stem.encode()[-7:], "big"), len(how)])
         played = play_pages(pages, unfold)  # type: ignore[arg-type]
-        second_of = _wandering(played, rng)
-        midi = folder / "played.mid"
-        _save_midi(played, second_of, rng, midi)
-        rows = [
-            (
-                *(row[name] for name in _BOX),
-                second_of((row["start_beat"] + row["end_beat"]) / 2),
-            )
-            for row in played.measures
-        ]
-        audio = _encode(midi, encoder, soundfont, folder)
-        numbers = played.measures["measure"]
-        has_repeats = len(np.unique(numbers)) < len(numbers)
-        made.append(
-            PlayedPiece(file.stem, how, scan, score, audio, np.array(rows, PLAYED_DTYPE), has_repeats)
-        )
+        made.append(_played_piece(file.stem, how, played, scan, score, encoder, soundfont, folder, rng))
     return made
+
+
+def da_capo_pieces(
+    file: Path, encoder: Encoder, soundfont: Path, folder: Path, from_start: bool
+) -> list[PlayedPiece]:
+    """Play a song without repeats, and then some of its measures again, as after a da capo or dal segno; and not.
+
+    Songs with repeats are left out.
+    """
+    pages = render_pages(file)
+    assert pages.repeats is not None
+    n_measures = pages.repeats.n_measures
+    if pages.repeats.has_repeats:
+        return []
+    scan = _scan(pages, folder)
+    score = encoder.encode_pages(scan)
+    rng = np.random.default_rng([int.from_bytes(file.stem.encode()[-7:], "big"), 3])
+    first = 0 if from_start else int(rng.integers(0, n_measures // 3))
+    again = (first, min(n_measures, first + max(4, int(rng.uniform(0.15, 0.5) * n_measures))))
+    whole = (0, n_measures)
+    return [
+        _played_piece(file.stem, how, play_pages(pages, order), scan, score, encoder, soundfont, folder, rng)
+        for how, order in (("da capo", (whole, again)), ("none", (whole,)))
+    ]
+
+
+def _played_piece(
+    name: str,
+    how: str,
+    played: PlayedScore,
+    scan: Pages,
+    score: EncodedScore,
+    encoder: Encoder,
+    soundfont: Path,
+    folder: Path,
+    rng: np.random.Generator,
+) -> PlayedPiece:
+    """Let a machine play a song, and encode what it plays."""
+    second_of = _wandering(played, rng)
+    midi = folder / "played.mid"
+    _save_midi(played, second_of, rng, midi)
+    rows = [
+        (*(row[name] for name in _BOX), second_of((row["start_beat"] + row["end_beat"]) / 2))
+        for row in played.measures
+    ]
+    audio = _encode(midi, encoder, soundfont, folder)
+    numbers = played.measures["measure"]
+    has_repeats = len(np.unique(numbers)) < len(numbers)
+    return PlayedPiece(name, how, scan, score, audio, np.array(rows, PLAYED_DTYPE), has_repeats)
 
 
 def kept(folder: Path, name: str, make) -> Iterator[PlayedPiece]:  # type: ignore[no-untyped-def]

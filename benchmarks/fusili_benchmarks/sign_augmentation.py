@@ -5,9 +5,13 @@ Strips are [shape=(n_staves, height, width)], 8 pixels a space, with the middle 
 
 from __future__ import annotations
 
-import numpy as np
-from PIL import Image, ImageDraw, ImageFont
+from pathlib import Path
 
+import matplotlib
+import numpy as np
+from PIL import Image, ImageDraw, ImageFilter, ImageFont
+
+import fusili_mir.pages
 from fusili_mir.arrays import Float32, GreyImage
 from fusili_mir.pages.sign_network import SPACE_PX
 
@@ -22,10 +26,18 @@ _REDRAWN = 0.25  # share of single bar lines
 _KINDS = ("double", "final", "repeat-begin", "repeat-end", "repeat-both", "single")
 _SHARES = (0.15, 0.15, 0.25, 0.25, 0.15, 0.05)
 _OTHER = ((1,), (2,), (1, 2), (3,))
-_NUMBER_FONTS = tuple(
-    f"/usr/share/fonts/truetype/dejavu/DejaVu{name}.ttf"
-    for name in ("Serif", "Serif-Bold", "Serif-BoldItalic", "Sans", "Sans-Bold", "SerifCondensed-Italic")
+_NUMBER_FONTS = (
+    *sorted((Path(fusili_mir.pages.__file__).parent / "fonts").glob("*.ttf")),
+    *(
+        Path(matplotlib.get_data_path(), "fonts", "ttf", f"{name}.ttf")
+        for name in (
+            *("DejaVuSerif", "DejaVuSerif-Bold", "DejaVuSerif-BoldItalic", "DejaVuSans", "DejaVuSans-Bold"),
+            *("STIXGeneral", "STIXGeneralBol", "STIXGeneralBolIta", "cmr10", "cmb10", "cmti10", "cmss10"),
+        )
+    ),
 )
+_CENTRAL = 0.45  # share of brackets whose number is in their middle, as in old prints
+_MOST_BLUR_PX = 1.0  # of what is drawn onto pages that are scanned already
 _SIDES = {"repeat-begin": (1,), "repeat-end": (-1,), "repeat-both": (-1, 1)}
 
 
@@ -119,15 +131,15 @@ def draw_brackets(
     """
     if any(x1 > 0 and x0 < above.shape[1] for x0, x1, _ in brackets):
         return above, brackets
-    image = Image.fromarray(above)
+    image = Image.new("L", (above.shape[1], above.shape[0]), 255)
     paint = ImageDraw.Draw(image)
     grey = int(np.percentile(above, 0.5))
     y = int(rng.integers(8, 62))
     x = float(rng.uniform(-0.2, 0.8) * above.shape[1])
     width_px, hook_px = int(rng.integers(1, 3)), SPACE_PX * rng.uniform(1.0, 2.6)
     slope_px = rng.uniform(-0.01, 0.01)
-    font = ImageFont.truetype(str(rng.choice(_NUMBER_FONTS)), int(rng.integers(9, 18)))
-    dot, is_central = str(rng.choice(["", ".", "."])), rng.uniform() < 0.35
+    font = ImageFont.truetype(_NUMBER_FONTS[int(rng.integers(len(_NUMBER_FONTS)))], int(rng.integers(9, 18)))
+    dot, is_central = str(rng.choice(["", ".", "."])), rng.uniform() < _CENTRAL
     drawn = Brackets()
     names = [(1,), (2,)] if rng.uniform() < 0.7 else [_OTHER[int(rng.integers(len(_OTHER)))]]
     for numbers in names:
@@ -142,7 +154,8 @@ def draw_brackets(
         paint.text((at, y + rng.uniform(0, 4)), text, fill=grey, font=font)
         drawn.append((x, end, () if is_central else numbers))
         x, y = end + SPACE_PX * rng.uniform(0.1, 1.0), round(end_y)
-    return np.asarray(image), drawn
+    blurred = image.filter(ImageFilter.GaussianBlur(rng.uniform(0, _MOST_BLUR_PX)))
+    return np.minimum(above, np.asarray(blurred)), drawn
 
 
 def vary(strips: GreyImage, rng: np.random.Generator) -> Float32:

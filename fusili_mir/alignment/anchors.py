@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from fusili_mir.boundary import read_text_limited, reading
 from fusili_mir.errors import InputError
 
 __all__ = ["Anchor", "AnchorsLike", "anchors_at_speed", "anchors_csv", "as_anchors", "parse_anchor"]
@@ -157,11 +158,13 @@ def _as_anchor(given: Any) -> Anchor:
 
 
 def _read_table(filename: Path) -> tuple[Anchor, ...]:
-    try:
-        text = filename.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or "not a text"
-        raise InputError(f"{filename}: cannot be read ({reason}); expected a table of anchors") from error
+    expected = "expected a table of anchors"
+    text = read_text_limited(filename, "table_bytes", expected)
+    with reading(filename, expected):
+        return _parse_table(filename, text)
+
+
+def _parse_table(filename: Path, text: str) -> tuple[Anchor, ...]:
     reader = csv.DictReader(io.StringIO(text, newline=""))
     if "second" not in (reader.fieldnames or ()):
         raise InputError(f"{filename}: no column `second`; expected a header with {', '.join(_COLUMNS)}")

@@ -11,7 +11,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from fusili_mir.alignment.unfolding_choice import CUT_COST, JUMP_COST, section_graph
+from fusili_mir.alignment.unfolding_choice import cut_costs, section_graph
 from fusili_mir.arrays import Bool, Float64, Int64
 from fusili_mir.decoding.course import reading_course
 from fusili_mir.decoding.rough_search import DecodingOptions
@@ -95,7 +95,7 @@ def choose_columns(
     if unfold == "auto":
         heard = audio.frames[audio.sound.sounding]
         similarity = CourseSimilarity(score.embeddings, score.mask, heard, reading_course(as_written))
-        sections = section_graph(graph, starts, JUMP_COST if jumps else CUT_COST)
+        sections = section_graph(graph, starts, cut_costs(len(starts) - 1, jumps))
         found = search_sections(similarity, sections, audio.grid.frame_sec, scale, options)
         return columns_of_stretches(found.measures, starts, found.probability)
     if unfold == "none":

@@ -19,11 +19,15 @@ from fusili_mir.alignment.column_order import (
     bar_line_columns,
     choose_columns,
     column_lengths,
-    unwritten_steps,
 )
 from fusili_mir.alignment.frame_places import frames_of_notes
 from fusili_mir.alignment.note_places import NotePlaces
 from fusili_mir.alignment.note_times import note_times
+from fusili_mir.alignment.order_doubts import (
+    doubt_of_silence,
+    doubt_of_steps,
+    doubt_of_strange_sounds,
+)
 from fusili_mir.alignment.passed_measures import with_passed_measures
 from fusili_mir.alignment.place_decoding import decode_places
 from fusili_mir.alignment.requested_repeats import requested_repeats
@@ -44,8 +48,7 @@ from fusili_mir.decoding.warping_path import decode_path
 from fusili_mir.errors import FusiliWarning
 from fusili_mir.model.encoded import EncodedAudio, EncodedScore
 from fusili_mir.pages.pages import Pages
-from fusili_mir.scores.playing_graph import playing_graph
-from fusili_mir.scores.playing_order import PlayingOrder, write_playing_order
+from fusili_mir.scores.playing_order import PlayingOrder
 from fusili_mir.scores.unfolding import Stretches
 
 __all__ = ["AlignmentWarning", "align_encoded"]
@@ -97,8 +100,8 @@ def align_encoded(
     Warns
     -----
     AlignmentWarning
-        If the recording does not seem to be of this score, or does not follow the repeat signs that were read
-        from images.
+        If the recording does not seem to be of this score, or not to follow the repeat signs that were read from
+        images, or the measures that were given.
     """
     requested = requested_repeats(pages, unfold, jumps, repeats)
     options, anchored = options or DecodingOptions(), as_anchors(anchors)
@@ -116,6 +119,14 @@ def align_encoded(
             AlignmentWarning,
             stacklevel=2,
         )
+        return alignment
+    doubts, is_given = [], not isinstance(requested, str)
+    if is_given or (pages.score is None and pages.repeats is not None):
+        doubts.append(doubt_of_strange_sounds(alignment, audio.sound.is_silent))
+    if is_given:
+        doubts.append(doubt_of_silence(alignment))
+    for doubt in filter(None, doubts):
+        warnings.warn(doubt, AlignmentWarning, stacklevel=2)
     return alignment
 
 
@@ -130,8 +141,9 @@ def _align_columns(
     anchors: tuple[Anchor, ...],
 ) -> Alignment:
     order = choose_columns(pages, score, audio, scale, unfold, jumps, options)
-    if unfold == "auto":
-        _warn_of_unwritten_steps(pages, order.stretches)
+    doubt = doubt_of_steps(pages, order.stretches) if unfold == "auto" else None
+    if doubt:
+        warnings.warn(doubt, AlignmentWarning, stacklevel=3)
 
     def pins(places: NotePlaces) -> list[StopPin]:
         return pins_of_places(anchors, pages, places, order.columns, score.axis)
@@ -153,23 +165,6 @@ def _align_columns(
         stretches=order.stretches or None,
         unfold_probability=order.probability,
     )
-
-
-def _warn_of_unwritten_steps(pages: Pages, stretches: Stretches) -> None:
-    """Warn if a recording goes on at measures that no sign on the images leads to."""
-    if pages.repeats is None or len(stretches) < 2:
-        return
-    steps = unwritten_steps(stretches, playing_graph(pages.repeats))
-    numbers = pages.measures["number"].tolist()
-    if steps:
-        found = ", ".join(f"from measure {numbers[last]} to {numbers[first]}" for last, first in steps[:3])
-        more = f" and {len(steps) - 3} more" if len(steps) > 3 else ""
-        warnings.warn(
-            f"the recording goes {found}{more}, where no sign was read on the pages; if that is wrong, say what "
-            f"is played: repeats {write_playing_order(stretches, numbers)!r} is what was found",
-            AlignmentWarning,
-            stacklevel=4,
-        )
 
 
 def _align_notes(

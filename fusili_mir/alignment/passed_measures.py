@@ -15,7 +15,7 @@ from fusili_mir.alignment.position_maps import PlaceMoments
 from fusili_mir.alignment.results import ALIGNED_MEASURE_DTYPE, Alignment
 from fusili_mir.arrays import Float64, Int64, Table
 
-__all__ = ["passed_measures", "with_passed_measures"]
+__all__ = ["measures_at", "passed_measures", "with_passed_measures"]
 
 _BACK_PX = 2.0  # the music has gone back, rather than being rounded to another pixel
 
@@ -43,7 +43,7 @@ def passed_measures(alignment: Alignment) -> Table:
     """
     measures = alignment.pages.measures
     frames = alignment.frames[~alignment.path.is_filler]
-    measure = _measures_at(measures, frames["system"], frames["x"])
+    measure = measures_at(measures, frames["system"], frames["x"])
     if alignment.stretches:  # an ending that is leapt over is not played
         played = np.concatenate([np.arange(*stretch) for stretch in alignment.stretches])
         measure[~np.isin(measures["measure"][measure], played)] = -1
@@ -74,7 +74,7 @@ def passed_measures(alignment: Alignment) -> Table:
     return passed
 
 
-def _measures_at(measures: Table, system: Int64, x: Float64) -> Int64:
+def measures_at(measures: Table, system: Int64, x: Float64) -> Int64:
     """Return the rows of the measures at x in systems, or nearest to it; -1 in systems without measures."""
     rows = np.full(len(system), -1, np.int64)
     for number in np.unique(measures["system"]):
@@ -90,7 +90,7 @@ def _first_moments(
     measures: Table, moments: PlaceMoments, measure: Int64, start_sec: Float64, end_sec: Float64
 ) -> Float64:
     """Return when the first place of each measure begins to sound while the music passes it, or NaN."""
-    own = _measures_at(measures, moments.system, (moments.x0 + moments.x1) / 2)
+    own = measures_at(measures, moments.system, (moments.x0 + moments.x1) / 2)
     begun = np.full(len(measure), np.nan)
     for row, each in enumerate(measure):
         inside = (own == each) & (moments.seconds >= start_sec[row]) & (moments.seconds < end_sec[row])

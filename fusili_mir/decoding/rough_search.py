@@ -26,13 +26,14 @@ from fusili_mir.decoding.viterbi import (
 )
 from fusili_mir.errors import InputError
 
-__all__ = ["DecodingOptions", "RoughSearch", "path_costs"]
+__all__ = ["DENSEST_HZ", "DecodingOptions", "RoughSearch", "path_costs"]
 
 _LEAST_STEP = 4.0  # stops per frame: a glissando is faster than any tempo
 _FEW_STOPS = (
     8  # set by hand: with so many stops each is a hub to half its weight: of few stops, each sounds for long
 )
-_DENSEST_HZ = 12.0  # set by hand: highest rate of successive notes, sixteenths at 180 quarters a minute
+DENSEST_HZ = 12.0
+"""Highest rate of successive notes, set by hand: sixteenths at 180 quarters a minute."""
 
 
 @dataclass(frozen=True)
@@ -181,7 +182,7 @@ def path_costs(options: DecodingOptions, weights: Float32, n_frames: int, frame_
     return PathCosts(
         max_step=2 ** math.ceil(math.log2(fastest)),
         # Frames that are longer than notes must skip some.
-        skip=options.skip_cost * max(0.0, 1 - frame_sec * _DENSEST_HZ),
+        skip=options.skip_cost * max(0.0, 1 - frame_sec * DENSEST_HZ),
         filler=options.filler_cost,
         margin=options.margin_cost,
         weight=weights,

@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from fusili_mir.arrays import Bool, Float32, Float64, Int64
-from fusili_mir.decoding.rough_search import DecodingOptions, path_costs
+from fusili_mir.decoding.rough_search import DENSEST_HZ, DecodingOptions, path_costs
 from fusili_mir.decoding.similarity import CourseSimilarity, log_mean_exp, pool_frames
 from fusili_mir.decoding.viterbi import PathCosts
 
@@ -17,7 +17,10 @@ __all__ = ["NEVER", "SectionGraph", "SectionLattice", "ShortestWays", "build_lat
 NEVER = np.float32(-1e9)
 """Log-likelihood of what cannot be."""
 
-_CELLS = 2**22  # groups of frames times states: 8 bytes each
+_CELLS = 2**23  # groups of frames times states: 8 bytes each
+# Share of its cost that skipping a stop has where frames are longer than notes. Of two quartets of half an hour,
+# from images, 0.1 loses the order of both, 0.15 to 0.5 keep it.
+_LEAST_SKIPPED = 0.25
 
 
 @dataclass(frozen=True)
@@ -37,8 +40,8 @@ class SectionGraph:
         Whether the music may end with a section.
     measures : np.ndarray of int [shape=(n_measures + 1,)]
         First stop of each measure, or of the next one that has any, and the number of stops. Non-decreasing.
-    cut_cost : float, optional
-        What it costs to go on at any other measure; None if that is impossible.
+    cut_cost : np.ndarray of float [shape=(n_measures,)], optional
+        What it costs to go on at any other measure after each measure; None if that is impossible.
     """
 
     first: Int64
@@ -48,7 +51,7 @@ class SectionGraph:
     cost: Float32
     may_end: Bool
     measures: Int64
-    cut_cost: float | None = None
+    cut_cost: Float32 | None = None
 
 
 @dataclass(frozen=True)
@@ -69,9 +72,12 @@ class SectionLattice:
         First stop of each group.
     begins_measure : np.ndarray of bool [shape=(n_groups,)]
         Whether a measure begins with each group.
-    cut_cost : float, optional
+    leave_cost, enter_cost : np.ndarray [shape=(n_groups,)], optional
+        What it costs to leave each group, and to enter it, where no edge leads; None if that is impossible.
     costs : PathCosts
         Its weights are those of groups.
+    free_cost : float
+        Of the cost of passing states, what is free in each frame: as many as can sound in it.
     """
 
     first: Int64
@@ -83,8 +89,10 @@ class SectionLattice:
     end_cost: Float32
     starts: Int64
     begins_measure: Bool
-    cut_cost: float | None
+    leave_cost: Float32 | None
+    enter_cost: Float32 | None
     costs: PathCosts
+    free_cost: float = 0.0
 
     @cached_property
     def begins_at(self) -> Int64:
@@ -122,11 +130,23 @@ class SectionLattice:
         return np.asarray(np.append(0.0, np.cumsum(self.costs.skip * weight)), dtype=np.float32)
 
     @cached_property
+    def step_costs(self) -> Float32:
+        """What it costs to come to each state from 1, 2, ... states before it [shape=(max_step, n_states)]."""
+        state = np.arange(len(self.section))
+        steps = np.arange(1, self.costs.max_step + 1)[:, None]
+        between = self.passed[state] - self.passed[np.maximum(state - steps + 1, 0)]
+        return self._beyond_free(between)
+
+    def _beyond_free(self, cost: Float32) -> Float32:
+        return np.asarray(np.maximum(cost - self.free_cost, 0.0), dtype=np.float32)
+
+    @cached_property
     def entries(self) -> tuple[Int64, Float32]:
         """States at which each section may be entered, and what that costs [shape=(S, max_step)]."""
         state = self.begins_at[:, None] + np.arange(self.costs.max_step)
         cost = self.passed[np.minimum(state, len(self.section))] - self.passed[self.begins_at][:, None]
         inside = state < self.ends_at[:, None]
+        cost = self._beyond_free(cost)
         return np.where(inside, state, self.begins_at[:, None]), np.where(inside, cost, -NEVER)
 
     @cached_property
@@ -135,6 +155,7 @@ class SectionLattice:
         state = self.ends_at[:, None] - 1 - np.arange(self.costs.max_step)
         cost = self.passed[self.ends_at][:, None] - self.passed[state + 1]
         inside = state >= self.begins_at[:, None]
+        cost = self._beyond_free(cost)
         return np.where(inside, state, self.begins_at[:, None]), np.where(inside, cost, -NEVER)
 
     @cached_property
@@ -143,6 +164,14 @@ class SectionLattice:
         visited = np.flatnonzero(self.section >= 0)
         begins = np.append(self.begins_measure, True)
         return visited[begins[self.group[visited] + 1]], visited[begins[self.group[visited]]]
+
+    @cached_property
+    def cut_costs(self) -> tuple[Float32, Float32] | None:
+        """What it costs to leave and to enter the states of `cuts`; None if that is impossible."""
+        if self.leave_cost is None or self.enter_cost is None:
+            return None
+        ends, begins = self.cuts
+        return self.leave_cost[self.group[ends]], self.enter_cost[self.group[begins]]
 
     def of_states(self, costs: Float32) -> Float32:
         """Pick from costs [shape=(S, n_groups)] those of each state."""
@@ -164,8 +193,10 @@ class SectionLattice:
             end_cost=self.begin_cost[:, ::-1],
             starts=self.starts,
             begins_measure=np.append(self.begins_measure, True)[1:][::-1],
-            cut_cost=self.cut_cost,
+            leave_cost=None if self.enter_cost is None else self.enter_cost[::-1],
+            enter_cost=None if self.leave_cost is None else self.leave_cost[::-1],
             costs=replace(self.costs, weight=self.costs.weight[::-1]),
+            free_cost=self.free_cost,
         )
 
 
@@ -196,7 +227,7 @@ def build_lattice(
     emission -= hubs
     emission *= np.float32(by_frame)
     weight = np.add.reduceat(similarity.stop_weights(), starts)
-    costs = path_costs(options, weight, len(emission), frame_sec * by_frame)
+    costs, free_cost = _costs(options, weight, len(emission), frame_sec * by_frame)
     first, stop = _groups(graph, starts)
     counted = np.append(0.0, np.cumsum(weight))
     before, after = ShortestWays(graph, counted[stop] - counted[first]).lengths
@@ -212,10 +243,27 @@ def build_lattice(
         end_cost=_margin(after[:, None] + beyond, costs.cut_off, costs.margin),
         starts=starts,
         begins_measure=np.isin(starts, graph.measures),
-        cut_cost=graph.cut_cost,
+        leave_cost=_leave_cost(graph, starts),
+        enter_cost=None if graph.cut_cost is None else np.zeros(len(starts), np.float32),
         costs=costs,
+        free_cost=free_cost,
     )
     return lattice, emission
+
+
+def _costs(
+    options: DecodingOptions, weight: Float32, n_frames: int, frame_sec: float
+) -> tuple[PathCosts, float]:
+    """Return the costs of a path, and how much of them is free in each frame.
+
+    Where frames are longer than notes, each may pass as many as can sound in it. What it passes beyond that costs
+    something: a path that raced through other movements for what sounds alike there would be the best one.
+    """
+    costs = path_costs(options, weight, n_frames, frame_sec)
+    least = _LEAST_SKIPPED * options.skip_cost
+    if costs.skip >= least:
+        return costs, 0.0
+    return replace(costs, skip=least), least * DENSEST_HZ * frame_sec
 
 
 def _group_starts(graph: SectionGraph, n_stops: int, by_stop: int) -> Int64:
@@ -232,6 +280,14 @@ def _groups(graph: SectionGraph, starts: Int64) -> tuple[Int64, Int64]:
     """Return the first group of each section, and the one after its last; rests have that of a neighbour."""
     first = np.searchsorted(starts, graph.measures[graph.first]).clip(max=len(starts) - 1)
     return first, np.maximum(np.searchsorted(starts, graph.measures[graph.end]), first + 1)
+
+
+def _leave_cost(graph: SectionGraph, starts: Int64) -> Float32 | None:
+    """Return what it costs to leave each group where no edge leads: as much as to leave its measure."""
+    if graph.cut_cost is None:
+        return None
+    measure = np.searchsorted(graph.measures, starts, side="right") - 1
+    return np.asarray(graph.cut_cost[np.clip(measure, 0, len(graph.cut_cost) - 1)], dtype=np.float32)
 
 
 def _count_states(graph: SectionGraph, starts: Int64) -> int:

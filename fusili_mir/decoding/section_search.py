@@ -25,7 +25,6 @@ from fusili_mir.decoding.section_lattice import (
     build_lattice,
 )
 from fusili_mir.decoding.similarity import CourseSimilarity
-from fusili_mir.decoding.viterbi import window_maximum
 
 __all__ = ["FoundOrder", "search_sections"]
 
@@ -106,13 +105,12 @@ class _Sweep:
         self.filler = np.empty((n_frames, n_states), np.float32)
         self.top = np.zeros(n_frames)
         self.leaving = np.empty((n_frames, len(lattice.first)))
-        max_step, entering = lattice.costs.max_step, np.float32(lattice.costs.filler)
-        padded = np.full(max_step + n_states, NEVER, np.float32)
+        entering = np.float32(lattice.costs.filler)
         by_target = np.argsort(lattice.target, kind="stable")
         targets, first_edge = np.unique(lattice.target[by_target], return_index=True)
         sources, prices = lattice.source[by_target], lattice.cost[by_target]
         (entry, entry_cost), (exit_, exit_cost) = lattice.entries, lattice.exits
-        ends, begins = lattice.cuts
+        (ends, begins), cut_costs = lattice.cuts, lattice.cut_costs
         either = np.zeros(0, np.float32)
         for frame in range(n_frames):
             sounding = np.append(emission[frame], NEVER)[lattice.group]
@@ -121,16 +119,17 @@ class _Sweep:
                 other[:] = -lattice.of_states(lattice.begin_cost)
                 here[:] = other + sounding
             else:
-                padded[max_step:] = either + lattice.passed[1:]
-                arriving = window_maximum(padded, max_step)[:n_states] - lattice.passed[:-1]
-                np.maximum(arriving, either, out=here)
+                here[:] = either
+                for step, cost in enumerate(lattice.step_costs, start=1):
+                    np.maximum(here[step:], either[:-step] - cost[step:], out=here[step:])
                 if len(targets):
                     out = self.leaving[frame - 1] - self.top[frame - 1]
                     into = np.maximum.reduceat(out[sources] - prices, first_edge)
                     entered = (into[:, None] - entry_cost[targets]).astype(np.float32)
                     np.maximum.at(here, entry[targets], entered)
-                if lattice.cut_cost is not None:
-                    here[begins] = np.maximum(here[begins], either[ends].max() - np.float32(lattice.cut_cost))
+                if cut_costs is not None:
+                    cut = (either[ends] - cut_costs[0]).max() - cut_costs[1]
+                    here[begins] = np.maximum(here[begins], cut)
                 here += sounding
                 np.maximum(self.music[frame - 1] - entering, self.filler[frame - 1], out=other)
             best = max(float(here.max()), float(other.max()))
@@ -166,7 +165,7 @@ class _Sweep:
         section, max_step = int(lattice.section[state]), lattice.costs.max_step
         near = np.arange(max(0, state - max_step), state)
         sources = [np.array([state]), near]
-        values = [either[[state]], either[near] - (lattice.passed[state] - lattice.passed[near + 1])]
+        values = [either[[state]], either[near] - lattice.step_costs[state - near - 1, state]]
         inwards = state - int(lattice.begins_at[section])
         if inwards < max_step:
             exit_, exit_cost = lattice.exits
@@ -176,9 +175,10 @@ class _Sweep:
                 sources.append(exit_[source])
                 values.append(either[exit_[source]] - exit_cost[source] - price)
         ends, begins = lattice.cuts
-        if lattice.cut_cost is not None and np.isin(state, begins):
+        if lattice.cut_costs is not None and np.isin(state, begins):
+            leaving, entering = lattice.cut_costs
             sources.append(ends)
-            values.append(either[ends] - np.float32(lattice.cut_cost))
+            values.append(either[ends] - leaving - entering[np.searchsorted(begins, state)])
         return int(np.concatenate(sources)[np.concatenate(values).argmax()])
 
 

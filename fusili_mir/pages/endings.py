@@ -51,6 +51,8 @@ _GOES_ON, _FADES, _SURELY = 0.75, 0.4, 0.9  # shares of a measure below a line, 
 _CONTINUED = 0.4  # share of a measure below a bracket that goes on, where no line is seen
 _CONTINUED_IN_NEXT = 0.7  # the same in the next system
 _OVERHEAD = 0.5  # share of the first measure of a bracket
+_THICKEST_PX = 0.35 * SPACE_PX  # of its line; beams are half a space thick
+_CERTAIN = 0.99  # probability of a beginning that a thick line does not outweigh: something may touch it
 _ENDS = ("repeat-end", "repeat-both")
 
 
@@ -199,7 +201,8 @@ class _Above:
                 self._lines.row(seen_at + SPACE_PX, min(seen_at + 7 * SPACE_PX, stop)),
                 seen_at,
             )
-            if not self._is_overhead(column, row):
+            is_beam = likely[peak] < _CERTAIN and self._is_beam(row, column, stop)
+            if is_beam or not self._is_overhead(column, row):
                 continue
             number = int(self._begins[peak, 1:].argmax()) + 1
             start = _Start(column, row, number, float(likely[peak]))
@@ -227,6 +230,10 @@ class _Above:
         if row is None:
             return False
         return self._lines.follow(row, column, stop).seen >= _SURELY
+
+    def _is_beam(self, row: int | None, first: int, stop: int) -> bool:
+        """Return whether a line is too thick for a bracket."""
+        return row is not None and self._lines.thickness(row, first, stop) > _THICKEST_PX
 
     def _is_likely(self, bracket: Bracket, before: list[Bracket], may_follow: bool) -> bool:
         """Return whether a bracket ends with a repeat sign, follows one, or may do so in another system."""
@@ -277,14 +284,32 @@ class _Above:
 
     def _rest(self, following: int) -> Bracket | None:
         """Return the rest of a bracket that goes on from the system before; its line begins after the clef."""
+        row = self._rest_row()
         below = np.flatnonzero(self._inside[: self._stops[0] // ENDING_COLUMN_PX] >= _OVERHEAD)
-        if not len(below):
+        if not len(below) and row is None:
             return None
-        first = end = int(below[0]) * ENDING_COLUMN_PX
+        first = int(below[0]) * ENDING_COLUMN_PX if row is None else self._lines.begin(row, self._stops[0])
+        end = first
         for stop, ends_here in zip(self._stops, self._ends_here, strict=True):
-            if self._overhead(end, stop) < _CONTINUED_IN_NEXT or stop > following + _SKIPPED_PX:
+            line = None if row is None else self._lines.follow(row, end, stop)
+            is_seen = line is not None and line.seen >= _GOES_ON
+            if not is_seen and self._overhead(end, stop) < _CONTINUED_IN_NEXT:
                 break
-            end = stop
+            if stop > following + _SKIPPED_PX:
+                break
+            end, row = stop, row if line is None else line.row
             if ends_here:
                 break
-        return Bracket(first, end, 0, self._overhead(first, end)) if end - first >= _SHORTEST_PX else None
+        if end - first < _SHORTEST_PX:
+            return None
+        seen = 0.0 if row is None else self._lines.follow(row, first, end).seen
+        return Bracket(first, end, 0, max(seen, self._overhead(first, end)))
+
+    def _rest_row(self) -> int | None:
+        """Return the row of a line above the second half of the first measure, which ends with it or goes on."""
+        first, stop = self._stops[0] // 2, self._stops[0] - SPACE_PX // 2
+        row = self._lines.row(first, stop) if stop - first >= _SHORTEST_PX else None
+        if row is None or self._is_beam(row, first, stop):
+            return None
+        # Hairpins and words in a row are seen in part.
+        return row if self._lines.follow(row, self._lines.begin(row, stop), stop).seen >= _SURELY else None

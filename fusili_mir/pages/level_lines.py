@@ -21,6 +21,7 @@ _STEP_PX = 4
 _LOWEST_ROW = round((ENDING_MARGIN_SPACES - 0.75) * SPACE_PX)  # below are the staff lines
 _ARM_PX, _HOOK_PX = 24, 9  # what is seen of a line to the right of a corner, and below it
 _MOST_CORNERS, _APART_PX = 3, 4  # corners to choose from, and their distance
+_STEP = 0.5  # share of a step along a line that is seen where it goes on
 _LINE, _HOOK, _BEYOND = 0.8, 0.7, 0.45  # shares of dark pixels along a line and a hook, and above a corner
 
 
@@ -45,6 +46,7 @@ class LevelLines:
 
     def __init__(self, strip: Float32, first_row: int = 0) -> None:
         ink = np.clip(strip / max(float(np.percentile(strip, 99.5)), _DARK), 0, 1.5)
+        self._ink = ink
         over, under = _shifted(ink, _BESIDE_PX, 0), _shifted(ink, -_BESIDE_PX, 0)
         left, right = _shifted(ink, _BESIDE_PX, 1), _shifted(ink, -_BESIDE_PX, 1)
         level, upright = ink - np.minimum(over, under), ink - np.minimum(left, right)
@@ -83,18 +85,36 @@ class LevelLines:
         share = seen.mean(axis=1)
         return int(share.argmax()) + self._rows.start if share.max() >= _LINE else None
 
+    def begin(self, row: int, stop: int) -> int:
+        """Follow a line backwards from a column to the one in which it begins."""
+        for left in range(stop - 2 * _STEP_PX, -1, -_STEP_PX):
+            row, share = self._step(row, slice(left, left + _STEP_PX))
+            if share < _STEP:
+                return left + _STEP_PX
+        return 0
+
+    def thickness(self, row: int, first: int, stop: int) -> float:
+        """Return the height of what is drawn around a row in some columns, as if it were black, in pixels."""
+        around = self._ink[max(0, row - _BESIDE_PX - 1) : row + _BESIDE_PX + 2, max(0, first) : stop]
+        return float(np.median(around.sum(axis=0))) if around.size else 0.0
+
     def follow(self, row: int, first: int, stop: int) -> FollowedLine:
         """Follow a line from a row in one column to another column."""
         stop = min(stop, self._level.shape[1])
         n_seen = 0
         for left in range(first, stop, _STEP_PX):
             columns = slice(left, min(left + _STEP_PX, stop))
-            near = [r for r in (row, row - 1, row + 1) if 0 <= r < len(self._level)]
-            share = [self._level[r, columns].mean() for r in near]
-            best = max(range(len(near)), key=lambda n: share[n] + 0.1 * (n == 0))
-            row = near[best] if share[best] >= 0.5 else row
+            near, share = self._step(row, columns)
+            row = near if share >= _STEP else row
             n_seen += int(self._level[row, columns].sum())
         return FollowedLine(n_seen / max(1, stop - first), row)
+
+    def _step(self, row: int, columns: slice) -> tuple[int, float]:
+        """Return the row in which a line goes on, at most one higher or lower, and the share of it seen there."""
+        near = [r for r in (row, row - 1, row + 1) if 0 <= r < len(self._level)]
+        share = [float(self._level[r, columns].mean()) for r in near]
+        best = max(range(len(near)), key=lambda n: share[n] + 0.1 * (n == 0))
+        return near[best], share[best]
 
 
 def _shifted(ink: Float32, by: int, axis: int) -> Float32:

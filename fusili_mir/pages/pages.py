@@ -16,6 +16,7 @@ import numpy as np
 import partitura as pt
 
 from fusili_mir.arrays import GreyImage, Table
+from fusili_mir.boundary import reading
 from fusili_mir.boxes import MEASURE_DTYPE, NOTE_DTYPE, STAFF_DTYPE, SYSTEM_DTYPE
 from fusili_mir.errors import InputError
 from fusili_mir.pages.bar_lines import BAR_LINE_DTYPE
@@ -37,7 +38,7 @@ from fusili_mir.pages.read_measures import read_measures
 from fusili_mir.pages.skew import Skew, deskew_page, estimate_skew
 from fusili_mir.pages.systems import find_systems
 from fusili_mir.progress import progress_bar, stage
-from fusili_mir.scores.loading import ScoreSource, is_symbolic, load_score
+from fusili_mir.scores.loading import LoadedScore, ScoreSource, is_symbolic, load_score
 from fusili_mir.scores.packed_score import PackedScore
 from fusili_mir.scores.repeat_structure import RepeatStructure
 from fusili_mir.scores.transpositions import read_transpositions
@@ -177,7 +178,11 @@ def render_pages(
         staff or out of order.
     """
     loaded = load_score(score)
-    options = options or EngravingOptions()
+    with reading(loaded.filename, "is it a complete score?"):
+        return _render(loaded, options or EngravingOptions(), unfold, rasteriser)
+
+
+def _render(loaded: LoadedScore, options: EngravingOptions, unfold: Unfold, rasteriser: Rasteriser) -> Pages:
     engraving = engrave(loaded.score_file, options)
     heads = [loaded.note_ids.get(head, "") for head in engraving.notes["notated_id"].tolist()]
     engraving.notes["notated_id"] = heads

@@ -15,6 +15,7 @@ __all__ = ["dark_on_light", "grey_pixels", "image_of_array", "on_paper"]
 
 _DARK = 64  # a page with a darker median is a negative, if some of it is light
 _MOST_INK = 0.3  # largest share of a page that ink covers
+_BAND_ROWS = 256
 _CHANNELS = (1, 2, 3, 4)  # grey, grey with alpha, RGB, RGBA
 
 
@@ -114,4 +115,10 @@ def _scaled(pixels: npt.NDArray[Any], name: str) -> npt.NDArray[np.uint8]:
             f"{name}: pixels from {low:g} to {high:g}, expected 0 (black) to 255 or 65535 (white), or floats "
             "from 0 to 1"
         )
-    return np.asarray(np.clip(np.rint(pixels * (255.0 / white)), 0, 255), dtype=np.uint8)
+    scaled = np.empty(pixels.shape, np.uint8)
+    for top in range(
+        0, len(pixels), _BAND_ROWS
+    ):  # in bands: floats of all pixels would take eight times as much
+        band = pixels[top : top + _BAND_ROWS] * (255.0 / white)
+        scaled[top : top + _BAND_ROWS] = np.clip(np.rint(band), 0, 255)
+    return scaled

@@ -87,7 +87,7 @@ def read_measures(systems: Table, bar_lines: Table, endings: Table, n_accidental
     number = np.arange(n_measures) - np.cumsum(is_rest) + (0 if begins_with_upbeat else 1)
     measures["number"] = number.astype(str)
     ends = sorted(signs.ends)
-    chains = _chains(_spans(measures, endings, systems), signs.ends)
+    chains = _chains(_spans(measures, endings, systems, signs.ends), signs.ends)
     repeats = RepeatStructure(
         n_measures,
         begins=tuple(sorted(begin for begin in signs.begins if begin < n_measures)),
@@ -155,8 +155,11 @@ def _divided(measures: Table, signs: _Signs, systems: Table, head_spaces: float)
     return marked
 
 
-def _spans(measures: Table, endings: Table, systems: Table) -> list[Ending]:
-    """Return the measures below brackets; one that continues in the next system is joined."""
+def _spans(measures: Table, endings: Table, systems: Table, ends: set[int]) -> list[Ending]:
+    """Return the measures below brackets; one that continues in the next system is joined.
+
+    Nothing continues beyond a repeat sign: a number that is the same was misread.
+    """
     space_of = {int(system["system"]): float(system["space_px"]) for system in systems}
     middle = (measures["x0"] + measures["x1"]) / 2
     found: list[Ending] = []
@@ -176,6 +179,7 @@ def _spans(measures: Table, endings: Table, systems: Table) -> list[Ending]:
             last
             and starts_system
             and last.stop == first
+            and last.stop - 1 not in ends
             and (not bracket["begins"] or numbers == last.numbers)
         ):
             found[-1] = Ending(last.first, stop, last.numbers)

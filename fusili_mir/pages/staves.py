@@ -42,6 +42,11 @@ _MIN_LINE_INK = 0.4  # ink threshold for the lines of a staff, as a share of the
 _MIN_COVER = 0.75  # share of its length on which each line of a staff is visible; rows of text have gaps
 _MIN_COVER_NOT_BARE = 0.92  # the same if, as in text, hardly any place shows the lines alone
 _MIN_BARE = 0.03  # share of its length on which a staff shows the lines alone
+# The beams of many notes lie as evenly as the lines of a small staff. But they are thick (half a space of a real
+# staff; a line is a tenth to a fifth), and some of them too close to each other.
+_MAX_THICKNESS = 0.45  # of a line, in spaces of its own staff, if the usual ones of the page are much thinner
+_MAX_TIMES_THICKER = 2.0
+_MIN_SIZE = 0.42  # of a staff, relative to the usual one of the page: that of an ossia is 0.6 and more
 _MAX_GAP = 4  # slices from one detection of a staff to the next
 _STEP_PX = 0.1  # resolution of the rows of lines
 
@@ -68,10 +73,11 @@ class _Chain:
 
 @dataclass(frozen=True)
 class _Found:
-    """A staff, and the ink of its lines relative to their surroundings."""
+    """A staff, the ink of its lines relative to their surroundings, and how thick they are."""
 
     box: Table  # one element of STAFF_DTYPE
     line_ink: float
+    thickness_px: float
 
 
 def find_staves(image: GreyImage) -> Table:
@@ -111,11 +117,20 @@ def _staves_at_one_size(ink: Float32) -> Table:
             top, bottom = max(0, int(box["y0"] - reach_px)), int(box["y1"] + reach_px) + 1
             rest[top:bottom, int(box["x0"]) : int(box["x1"]) + 1] = 0
         found += _search(rest, likely_spaces(rest)[:1])
+    found = [staff for staff in found if not _are_beams(staff, found)]
     # The staves of a page are printed alike: a much fainter one is grain, or shows through the paper.
     clearest = max((staff.line_ink for staff in found), default=0.0)
     kept = [staff.box for staff in found if staff.line_ink > _MIN_LINE_INK * clearest]
     staves = np.array(kept, dtype=STAFF_DTYPE) if kept else np.zeros(0, dtype=STAFF_DTYPE)
     return np.asarray(staves[np.lexsort((staves["x0"], staves["y0"]))])
+
+
+def _are_beams(staff: _Found, found: list[_Found]) -> bool:
+    """Return whether the lines of a staff are too thick, or too close, beside those of the others on its page."""
+    thickness_px, space_px = staff.thickness_px, float(staff.box["space_px"])
+    usual_px = float(np.percentile([other.thickness_px for other in found], 50, method="lower"))
+    is_thick = thickness_px > max(_MAX_THICKNESS * space_px, _MAX_TIMES_THICKER * usual_px)
+    return bool(is_thick or space_px < _MIN_SIZE * np.median([other.box["space_px"] for other in found]))
 
 
 def _search(ink: Float32, spaces_px: list[float]) -> list[_Found]:
@@ -222,7 +237,16 @@ def _fit_staff(chain: _Chain) -> _Found | None:
     middle = float(cell_rows[first : last + 1].mean()) + 0.5
     top, bottom = middle + lines[0], middle + lines[-1]
     box = np.array((0, -1, -1, x0, top, x1, bottom, (bottom - top) / 4), dtype=STAFF_DTYPE)
-    return _Found(box, line_ink)
+    return _Found(box, line_ink, _thickness_px(chain, slice_rows, lines))
+
+
+def _thickness_px(chain: _Chain, slice_rows: Float64, lines: Float64) -> float:
+    """Return how thick the lines of a staff are where nothing else is: their ink, blurred or not."""
+    half_px = (lines[-1] - lines[0]) / 8
+    around = lines + np.arange(-half_px, half_px, _STEP_PX)[:, None]  # (offsets, 5 lines)
+    ink = at_rows(chain.page.slices, slice_rows[:, None, None] + around, chain.slices[:, None, None])
+    profile = np.percentile(ink, 30, axis=0).mean(axis=1)
+    return float((profile - profile.min()).sum() * _STEP_PX)
 
 
 def _smooth_rows(chain: _Chain) -> Float64:

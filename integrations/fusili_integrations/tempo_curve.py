@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import partitura as pt
-from PIL import Image, ImageDraw, ImageFont
+from PIL import Image, ImageDraw
 
 from fusili_mir.alignment.performance import NoteAlignment, anchors_from_alignment
 from fusili_mir.errors import InputError
+from fusili_mir.output.label_font import label_font
 
 __all__ = ["TEMPO_DTYPE", "draw_tempo_curve", "tempo_curve"]
 
@@ -55,7 +56,7 @@ def draw_tempo_curve(curve: npt.NDArray[np.void]) -> Image.Image:
     """Draw a tempo curve: beats from left to right, beats per minute upwards."""
     image = Image.new("RGB", (_WIDTH_PX, _HEIGHT_PX), "white")
     paint = ImageDraw.Draw(image)
-    font = ImageFont.load_default(size=12)
+    font = label_font(12)
     beat, tempo = curve["onset_beat"], curve["beats_per_minute"]
     top = 20 * np.ceil((tempo.max() + 1) / 20)
     bottom = 20 * np.floor(tempo.min() / 20)

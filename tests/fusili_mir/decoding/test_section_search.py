@@ -20,7 +20,12 @@ REPEATED = ((0, 5), (0, 4), (5, 12))
 NOT_REPEATED = ((0, 4), (5, 12))
 
 
-def graph(cut_cost: float | None = None, measures: Int64 | None = None) -> SectionGraph:
+def graph(
+    cut_cost: float | None = None, measures: Int64 | None = None, return_cost: float | None = None
+) -> SectionGraph:
+    cut_costs = None if cut_cost is None else np.full(N_MEASURES, cut_cost, np.float32)
+    if cut_costs is not None and return_cost is not None:
+        cut_costs[-1] = return_cost
     return SectionGraph(
         first=np.array([first for first, _ in SECTIONS]),
         end=np.array([end for _, end in SECTIONS]),
@@ -29,7 +34,7 @@ def graph(cut_cost: float | None = None, measures: Int64 | None = None) -> Secti
         cost=np.full(len(EDGES), 0.5, np.float32),
         may_end=np.array([False, False, False, False, True]),
         measures=STOPS * np.arange(N_MEASURES + 1) if measures is None else measures,
-        cut_cost=cut_cost,
+        cut_cost=cut_costs,
     )
 
 
@@ -79,6 +84,13 @@ def test_measures_that_no_sign_repeats_are_repeated_at_a_price() -> None:
     assert search_sections(again, graph(), FRAME_SEC, SCALE).measures == NOT_REPEATED
 
 
+def test_going_back_after_the_last_measure_may_cost_less_than_elsewhere() -> None:
+    da_capo = recording((0, 4), (5, 12), (2, 4))
+    prices = graph(cut_cost=1e6, return_cost=60.0)
+    assert search_sections(da_capo, prices, FRAME_SEC, SCALE).measures == (*NOT_REPEATED, (2, 4), (5, 12))
+    assert search_sections(da_capo, graph(cut_cost=1e6), FRAME_SEC, SCALE).measures == NOT_REPEATED
+
+
 def test_both_endings_played_in_a_row_are_found_at_a_price() -> None:
     found = search_sections(recording((0, 12)), graph(cut_cost=60.0), FRAME_SEC, SCALE)
     assert found.measures == ((0, 12),)
@@ -95,3 +107,31 @@ def test_long_recordings_are_searched_in_groups_with_the_same_result(monkeypatch
     monkeypatch.setattr("fusili_mir.decoding.section_lattice._CELLS", 2**13)
     for played in (REPEATED, NOT_REPEATED):
         assert search_sections(recording(*played), graph(), FRAME_SEC, SCALE).measures == played
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_no_path_races_through_a_long_piece_for_what_sounds_alike(seed: int) -> None:
+    # Twelve sounds come back all the time, and frames are longer than notes: any place has something that fits.
+    n_measures, rng = 120, np.random.default_rng(seed)
+    sounds = unit_vectors(rng.normal(size=(12, 32)))
+    stops = (
+        sounds[rng.integers(12, size=n_measures * STOPS)]
+        + 0.5 * rng.normal(size=(n_measures * STOPS, 32)) / 32**0.5
+    )
+    stops = unit_vectors(stops)
+    frames = unit_vectors(stops.repeat(2, axis=0) + 3 * rng.normal(size=(2 * len(stops), 32)) / 32**0.5)
+    steps = np.arange(len(stops) + 1)
+    course = Course(steps[:-1], steps, steps.astype(np.float64))
+    heard = CourseSimilarity(stops[:, None], np.ones((len(stops), 1), bool), frames, course)
+    no_edges = np.zeros(0, np.int64)
+    one_section = SectionGraph(
+        first=np.array([0]),
+        end=np.array([n_measures]),
+        source=no_edges,
+        target=no_edges,
+        cost=no_edges.astype(np.float32),
+        may_end=np.array([True]),
+        measures=STOPS * np.arange(n_measures + 1),
+        cut_cost=np.full(n_measures, 30.0, np.float32),
+    )
+    assert search_sections(heard, one_section, 0.1, SCALE).measures == ((0, n_measures),)

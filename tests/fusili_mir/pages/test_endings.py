@@ -26,13 +26,13 @@ def strip_with(*brackets: tuple[int, int]):
 def seen(monkeypatch):
     """Let the network see beginnings with their numbers, and what is below a bracket."""
 
-    def see(*starts: tuple[int, int], inside: tuple[tuple[int, int], ...] = ()) -> None:
+    def see(*starts: tuple[int, int], inside: tuple[tuple[int, int], ...] = (), sure: float = 1.0) -> None:
         begins = np.zeros((WIDTH // ENDING_COLUMN_PX, 6), np.float32)
         begins[:, 0] = 1
         overhead = np.zeros(len(begins), np.float32)
         for column, number in starts:
-            begins[column // ENDING_COLUMN_PX] = 0
-            begins[column // ENDING_COLUMN_PX, number] = 1
+            begins[column // ENDING_COLUMN_PX, 0] = 1 - sure
+            begins[column // ENDING_COLUMN_PX, number] = sure
         for first, stop in inside:
             overhead[first // ENDING_COLUMN_PX : stop // ENDING_COLUMN_PX] = 1
         monkeypatch.setattr(endings, "ending_scores", lambda _: (begins, overhead))
@@ -85,3 +85,35 @@ def test_a_bracket_goes_on_in_the_next_system(seen) -> None:
     seen(inside=((0, 320),))
     found = find_brackets(strip_with(), STOPS, [False, True, False, False], is_open=True)
     assert [(bracket.first, bracket.stop, bracket.number) for bracket in found] == [(0, 320, 0)]
+
+
+def test_a_level_beam_above_a_measure_is_no_bracket(seen) -> None:
+    seen((480, 1), inside=((480, 640),), sure=0.8)
+    strip = strip_with()
+    strip[60:64, 484:636] = 1  # half a space thick, with stems
+    strip[60:100, 484:486] = strip[60:100, 634:636] = 1
+    assert not find_brackets(strip, STOPS, [False] * 4)
+    thin = strip_with((484, 636))
+    assert ends(find_brackets(thin, STOPS, [False] * 4)) == [(480, 640)]
+
+
+def test_the_rest_of_a_bracket_is_a_line_without_hook_and_number(seen) -> None:
+    seen()
+    strip = strip_with()
+    strip[40:42, 60:318] = 1
+    found = find_brackets(strip, STOPS, [False] * 4, is_open=True)
+    assert ends(found) == [(60, 320)]
+    assert [bracket.number for bracket in found] == [0]
+    assert found[0].probability > 0.9
+    assert not find_brackets(strip, STOPS, [False] * 4, is_open=False)
+    strip[38:44, 60:318] = 1  # a beam
+    assert not find_brackets(strip, STOPS, [False] * 4, is_open=True)
+
+
+def test_a_line_with_gaps_is_not_the_rest_of_a_bracket(seen) -> None:
+    seen()
+    strip = strip_with()
+    strip[40:42, 60:158] = 1
+    for gap in range(80, 150, 14):
+        strip[40:42, gap : gap + 3] = 0
+    assert not find_brackets(strip, STOPS, [False] * 4, is_open=True)

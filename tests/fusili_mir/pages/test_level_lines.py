@@ -64,3 +64,15 @@ def test_the_system_above_has_no_lines_here() -> None:
     strip = strip_with_bracket(row=10)
     assert LevelLines(strip).row(90, 140) is not None
     assert LevelLines(strip, first_row=20).row(90, 140) is None
+
+
+def test_a_beam_is_thicker_than_a_bracket() -> None:
+    strip = strip_with_bracket(row=40)
+    strip[70:74, 80:240] = 1  # half a space
+    lines = LevelLines(strip)
+    assert lines.thickness(40, 90, 230) == 2
+    assert lines.thickness(71, 90, 230) == 4
+
+
+def test_a_line_is_followed_backwards_to_its_beginning() -> None:
+    assert abs(LevelLines(strip_with_bracket()).begin(40, 240) - 80) <= 4

@@ -129,3 +129,16 @@ def test_a_repeat_sign_between_whole_measures_divides_none() -> None:
     lines = bar_lines(*upbeat, *whole, (1, 1100, "final"))
     numbers = read_measures(systems(2), lines, endings()).measures["number"].tolist()
     assert numbers == [str(number) for number in range(9)]
+
+
+def test_a_bracket_after_a_repeat_sign_is_the_next_ending_whatever_number_was_read() -> None:
+    lines = bar_lines(
+        (0, 600, "single"),
+        (0, 1100, "repeat-end"),
+        (1, 500, "single"),
+        (1, 800, "single"),
+        (1, 1100, "final"),
+    )
+    brackets = endings((0, 605, 1095, "1", True), (1, 150, 490, "1", True))
+    repeats = read_measures(systems(2), lines, brackets).repeats
+    assert repeats.endings == (Ending(1, 2, (1,)), Ending(2, 3, (2,)))

@@ -52,6 +52,20 @@ def test_the_fields_that_only_a_system_can_fill_are_left_open() -> None:
     assert (staff["page"], staff["system"], staff["staff"]) == (0, -1, -1)
 
 
+@pytest.mark.parametrize("rise_px", [0, 4, 8])
+@pytest.mark.parametrize("thick_px", [4, 5])
+def test_five_long_beams_are_no_staff(rise_px: int, thick_px: int) -> None:
+    page = white()
+    for top in (80, 240, 500, 600):
+        draw_staff(page, top, 10, 100, 800)
+    image = Image.fromarray(page)
+    for beam in range(5):
+        y = 380 + 7.5 * beam
+        corners = [(150, y), (700, y + rise_px), (700, y + rise_px + thick_px), (150, y + thick_px)]
+        ImageDraw.Draw(image).polygon(corners, fill=0)
+    assert find_staves(np.asarray(image))["y0"] == pytest.approx([80, 240, 500, 600], abs=0.12)
+
+
 def test_staves_come_from_top_to_bottom_and_may_differ_in_size() -> None:
     page = white()
     draw_staff(page, 80, 7, 100, 800)
