@@ -12,8 +12,9 @@ TREE is written by `benchmarks/lilypond_pieces.py`: other pieces, the same piano
 Segments: SHARDS is rendered with `training/recipes/render/strips-held-out.toml`. Retrieval is measured among 400
 of its segments, and among all.
 
-The piano's samples must be in a folder of FUSILI_SOUNDFONTS (see `fusili_training.sound.soundfonts`). Look at
-the split valid as often as you like, and at test once.
+With `--soundfont TimGM6mb --programs 40 41 42 48`, quartets are played by synthesised strings that nothing was
+trained on. The piano's samples must be in a folder of FUSILI_SOUNDFONTS (see
+`fusili_training.sound.soundfonts`). Look at the split valid as often as you like, and at test once.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ import argparse
 import sys
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TypeAlias
@@ -73,6 +75,14 @@ def main() -> None:
     parser.add_argument(
         "--shifts", nargs="*", metavar="NAME", help="only rows whose names contain one of these"
     )
+    parser.add_argument("--soundfont", help="plays in place of the piano, such as TimGM6mb")
+    parser.add_argument(
+        "--programs",
+        type=int,
+        nargs="+",
+        default=[],
+        help="its instruments, drawn for each part; 0 is a piano",
+    )
     parser.add_argument("--segments", type=Path, help="folder of shards")
     parser.add_argument("--candidates", type=int, default=400, help="segments that retrieval chooses from")
     parser.add_argument("--threads", type=int, default=1)
@@ -90,7 +100,13 @@ def main() -> None:
 
 def print_whole_pieces(arguments: argparse.Namespace, encoder: RememberingEncoder) -> None:
     trained, unseen = (load_render_recipe(RECIPES / f"{name}.toml") for name in ("strips", "strips-held-out"))
-    playing = Playing(unseen.expression, unseen.audio, trained.audio, unseen.seed)
+    sound = unseen.audio
+    if arguments.soundfont:
+        sound = replace(sound, soundfonts=(arguments.soundfont,))
+    if arguments.programs:
+        programs = tuple(arguments.programs)
+        sound = replace(sound, keyboard_programs=programs, other_programs=programs)
+    playing = Playing(unseen.expression, sound, trained.audio, unseen.seed)
     names = arguments.shifts
     shifts = [shift for shift in SHIFTS if not names or any(name in shift.name for name in names)]
     results: list[ShiftResult] = []

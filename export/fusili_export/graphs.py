@@ -8,13 +8,13 @@ import warnings
 import onnx
 import torch
 from onnxscript import optimizer
-from torch import Tensor
+from torch import Tensor, nn
 
 from fusili_export.wrappers import TowerGraph
 from fusili_mir.errors import FusiliError
 from fusili_mir.model.bundle import AudioSpec, ImageSpec
 
-__all__ = ["DEFAULT_OPSET", "SCOPES", "trace_graph"]
+__all__ = ["DEFAULT_OPSET", "SCOPES", "trace_graph", "trace_module"]
 
 DEFAULT_OPSET = 18
 """The oldest version that torch's exporter writes directly; old onnxruntimes can read it."""
@@ -44,6 +44,20 @@ def trace_graph(tower: TowerGraph, spec: ImageSpec | AudioSpec, opset: int = DEF
         Content of an ONNX file.
     """
     example, axes = _image_example(spec) if isinstance(spec, ImageSpec) else _audio_example(spec)
+    outputs = [spec.local_output, spec.global_output]
+    return trace_module(tower, example, axes, spec.graph, spec.input, outputs, opset)
+
+
+def trace_module(
+    module: nn.Module,
+    example: Tensor,
+    axes: dict[int, str],
+    name: str,
+    input_name: str,
+    output_names: list[str],
+    opset: int = DEFAULT_OPSET,
+) -> bytes:
+    """Trace a module with one input, whose free axes are named; `name` is that of the graph in messages."""
     exporter_log = logging.getLogger("torch.onnx")
     level = exporter_log.level
     try:
@@ -51,10 +65,10 @@ def trace_graph(tower: TowerGraph, spec: ImageSpec | AudioSpec, opset: int = DEF
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # torch warns about its own internals
             program = torch.onnx.export(
-                tower,
+                module,
                 (example,),
-                input_names=[spec.input],
-                output_names=[spec.local_output, spec.global_output],
+                input_names=[input_name],
+                output_names=output_names,
                 opset_version=opset,
                 dynamic_shapes=(axes,),
                 dynamo=True,
@@ -64,13 +78,11 @@ def trace_graph(tower: TowerGraph, spec: ImageSpec | AudioSpec, opset: int = DEF
             )
     except (torch.onnx.errors.OnnxExporterError, RuntimeError) as error:
         reason = " ".join(str(error).split())[:300]
-        raise FusiliError(
-            f"{spec.graph}: torch cannot export this model at opset {opset} ({reason})"
-        ) from error
+        raise FusiliError(f"{name}: torch cannot export this model at opset {opset} ({reason})") from error
     finally:
         exporter_log.setLevel(level)
     if program is None:
-        raise FusiliError(f"{spec.graph}: torch returned no graph; install another version of torch")
+        raise FusiliError(f"{name}: torch returned no graph; install another version of torch")
     # The other rules of the optimiser also drop addends below 1e-8, such as the one under the square root of the
     # spectrum.
     optimizer.fold_constants_ir(program.model, input_size_limit=_ANY_SIZE, output_size_limit=_ANY_SIZE)

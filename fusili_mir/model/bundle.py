@@ -15,8 +15,9 @@ from typing import Literal
 import numpy as np
 
 from fusili_mir.arrays import Float32
+from fusili_mir.boundary import printable, read_limited, reading
 from fusili_mir.errors import InputError
-from fusili_mir.model.graph_files import refuse_external_data
+from fusili_mir.model.graph_checks import check_graph
 from fusili_mir.model.manifest import BUNDLE_FORMAT, AudioSpec, ImageSpec, Manifest, read_manifest
 from fusili_mir.short_repr import short_repr
 from fusili_mir.staging import staged_folder
@@ -37,7 +38,7 @@ __all__ = [
 Tower = Literal["image", "audio"]
 TOWERS: tuple[Tower, ...] = ("image", "audio")
 
-_MANIFEST, _PITCHES = "manifest.json", "pitches.npy"
+_MANIFEST, _PITCHES, _ATTACKS = "manifest.json", "pitches.npy", "attacks.onnx"
 _DEFAULT_FOLDER = Path(__file__).parents[1] / "models" / "small"
 
 
@@ -75,27 +76,22 @@ class Bundle:
     def read_graph(self, tower: Tower) -> bytes:
         """Read a graph, which must match its checksum in the manifest and contain all its weights."""
         path = self.graph_path(tower)
-        graph = _read_checked(path, self.spec(tower).sha256)
-        refuse_external_data(str(path), graph)
+        graph = _read_checked(path, self.spec(tower).sha256, "graph_bytes")
+        check_graph(str(path), graph)
         return graph
 
-    def read_file(self, name: str, sha256: str, max_bytes: int) -> bytes:
+    def read_file(self, name: str, sha256: str, limit_name: str) -> bytes:
         """Read another file of the bundle, which must lie in its folder and match its checksum."""
         path = self.folder / name
-        if Path(name).name != name or path.resolve().parent != self.folder.resolve():
-            raise InputError(f"{path}: expected the plain name of a file in the bundle's folder")
-        if not path.is_file() or path.stat().st_size > max_bytes:
-            raise InputError(
-                f"{path}: missing, or more than {max_bytes // 10**6} MB; copy the whole folder of the bundle"
-            )
-        return _read_checked(path, sha256)
+        with reading(path, "expected the plain name of a file in the bundle's folder"):
+            is_inside = Path(name).name == name and path.resolve().parent == self.folder.resolve()
+        if not is_inside:
+            raise InputError(f"{printable(path)}: expected the plain name of a file in the bundle's folder")
+        return _read_checked(path, sha256, limit_name)
 
 
-def _read_checked(path: Path, expected: str) -> bytes:
-    try:
-        content = path.read_bytes()
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read ({error.strerror})") from error
+def _read_checked(path: Path, expected: str, limit_name: str) -> bytes:
+    content = read_limited(path, limit_name, "copy the whole folder of the bundle")
     found = hashlib.sha256(content).hexdigest()
     if found != expected:
         raise InputError(
@@ -119,6 +115,11 @@ def load_bundle(folder: str | Path) -> Bundle:
         Its manifest has been checked and the graphs exist; they are read and checked when they are used.
     """
     folder = Path(folder)
+    with reading(folder, "expected a bundle, the folder that `fusili-mir export` writes"):
+        return _load(folder)
+
+
+def _load(folder: Path) -> Bundle:
     if not (folder / _MANIFEST).is_file():
         found = (
             "a folder without manifest.json"
@@ -151,6 +152,7 @@ def save_bundle(
     audio_graph: bytes,
     force: bool = False,
     pitch_weights: Float32 | None = None,
+    attack_graph: bytes | None = None,
 ) -> None:
     """Write a bundle; it appears under its name only when it is complete.
 
@@ -166,8 +168,19 @@ def save_bundle(
         Whether files in the folder may be replaced.
     pitch_weights : np.ndarray [shape=(d + 1, 88)], optional
         Weights of the bundle's `PitchReader`; a manifest that names a reader needs them.
+    attack_graph : bytes, optional
+        The network that hears attacks, see `fusili_mir.model.attack_hearing`; a manifest that names it needs it,
+        and says all about it but its checksum.
     """
     decoder = dict(manifest.decoder)
+    if attack_graph is not None and _ATTACKS in {manifest.image.graph, manifest.audio.graph}:
+        raise InputError(
+            f"{out}: {_ATTACKS} is the name of the graph that hears attacks; name others otherwise"
+        )
+    if (attack_graph is None) != ("attacks" not in decoder):
+        raise InputError(
+            f"{out}: expected both a graph that hears attacks and `decoder.attacks` in the manifest, or neither"
+        )
     if pitch_weights is None and "pitch_reader" in decoder:
         raise InputError(f"{out}: the manifest names a reader of pitches; expected its weights, too")
     file = io.BytesIO()
@@ -175,16 +188,22 @@ def save_bundle(
         np.save(file, pitch_weights, allow_pickle=False)
         sha256 = hashlib.sha256(file.getvalue()).hexdigest()
         decoder["pitch_reader"] = {"file": _PITCHES, "sha256": sha256}
+    if attack_graph is not None:
+        check_graph(_ATTACKS, attack_graph)
+        sha256 = hashlib.sha256(attack_graph).hexdigest()
+        decoder["attacks"] = {**decoder["attacks"], "file": _ATTACKS, "sha256": sha256}
     graphs = {"image": image_graph, "audio": audio_graph}
     specs = {}
     for tower, graph in graphs.items():
         spec = getattr(manifest, tower)
-        refuse_external_data(spec.graph, graph)
+        check_graph(spec.graph, graph)
         specs[tower] = replace(spec, sha256=hashlib.sha256(graph).hexdigest())
     with staged_folder(out, force) as folder:
         for tower, graph in graphs.items():
             (folder / specs[tower].graph).write_bytes(graph)
         if pitch_weights is not None:
             (folder / _PITCHES).write_bytes(file.getvalue())
+        if attack_graph is not None:
+            (folder / _ATTACKS).write_bytes(attack_graph)
         text = replace(manifest, image=specs["image"], audio=specs["audio"], decoder=decoder).to_json()
         (folder / _MANIFEST).write_text(text, encoding="utf-8")

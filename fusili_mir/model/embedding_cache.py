@@ -8,20 +8,19 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
-import tempfile
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fusili_mir.errors import InputError, OutputError
+from fusili_mir.errors import InputError
 from fusili_mir.model.bundle import Bundle
 from fusili_mir.model.encoded import EncodedScore
 from fusili_mir.model.encoder import Encoder
 from fusili_mir.pages.score_axis import ScoreAxis
 from fusili_mir.untrusted_arrays import read_arrays
+from fusili_mir.whole_files import write_whole
 
 if TYPE_CHECKING:  # partitura, which pages need, is slow to import
     from fusili_mir.pages.pages import Pages
@@ -116,17 +115,7 @@ def save_encoded_score(encoded: EncodedScore, filename: str | Path, key: Embeddi
     }
     if encoded.segment_embeddings is not None:
         arrays["segment_embeddings"] = encoded.segment_embeddings
-    try:
-        filename.parent.mkdir(parents=True, exist_ok=True)
-        handle, stage = tempfile.mkstemp(prefix=f".{filename.name}-", dir=filename.parent)
-        try:
-            with os.fdopen(handle, "wb") as file:
-                np.savez(file, **arrays)
-            Path(stage).replace(filename)
-        finally:
-            Path(stage).unlink(missing_ok=True)
-    except OSError as error:
-        raise OutputError(f"{filename}: cannot be written ({error.strerror or error})") from error
+    write_whole(filename, lambda file: np.savez(file, **arrays))
 
 
 def load_encoded_score(filename: str | Path, key: EmbeddingKey) -> EncodedScore | None:
@@ -154,7 +143,7 @@ def load_encoded_score(filename: str | Path, key: EmbeddingKey) -> EncodedScore 
             np.asarray(arrays["mask"], bool),
             arrays.get("segment_embeddings"),
         )
-    except (OSError, ValueError, KeyError, TypeError, OverflowError) as error:
+    except Exception as error:  # whatever is wrong with it, it is none of ours
         raise InputError(
             f"{filename}: not a file of embeddings by fusili-mir, or damaged; remove it or choose another name"
         ) from error

@@ -25,6 +25,7 @@ from fusili_mir.audio.pitch_curve import PitchCurve, Retuning
 from fusili_mir.audio.recording import RecordingLike
 from fusili_mir.errors import FusiliError, InputError
 from fusili_mir.geometry import FrameGrid
+from fusili_mir.model.attack_hearing import AttackGraph, AttackListener
 from fusili_mir.model.batch_size import choose_batch_size, typical_batch
 from fusili_mir.model.bundle import Bundle, Tower
 from fusili_mir.model.clips import Clip, ClipLayout, cut_clips
@@ -56,7 +57,7 @@ class Encoder:
     device : str
         See `fusili_mir.model.sessions.open_session`.
     n_threads : int, optional
-        Number of CPU threads; by default one per CPU.
+        Number of CPU threads; see `fusili_mir.model.sessions.open_session`.
     batch_size : int, optional
         Largest number of segments or clips that go through a graph together; by default what the memory of the
         device allows, see `fusili_mir.model.batch_size`. Batches that turn out too large are halved.
@@ -103,6 +104,14 @@ class Encoder:
             names = [spec.local_output, spec.global_output]
             session.run(spec.input, typical_batch(self.bundle, tower), names)
         return session
+
+    @cached_property
+    def _attack_hearing(self) -> tuple[AttackGraph, GraphSession] | None:
+        """The network that hears attacks, if the bundle has one."""
+        graph = AttackGraph.of(self.bundle)
+        if graph is None:
+            return None
+        return graph, open_session(graph.read(self.bundle), self._device, self._n_threads)
 
     @cached_property
     def _similarity_session(self) -> GraphSession:
@@ -193,7 +202,7 @@ class Encoder:
     def check(self) -> None:
         """Raise now what would be raised later: a missing runtime, a device or a graph that cannot be used."""
         self.bundle.read_graph("image")
-        _ = self.audio_session
+        _ = self.audio_session, self._attack_hearing
 
     def encode_recording(
         self,
@@ -247,7 +256,7 @@ class Encoder:
                 f"{heard.name}: read at {heard.sample_rate_hz} Hz, but the bundle needs {spec.sample_rate_hz} Hz"
             )
         envelope_meter = EnvelopeMeter(spec.sample_rate_hz, heard.start_sec)
-        attack_meter = AttackMeter(spec.sample_rate_hz, heard.usual_gain, heard.start_sec)
+        attack_meter = self._attack_meter(heard)
         blocks = heard.blocks(progress)
         retuning = None
         if pitch is not None:
@@ -255,12 +264,23 @@ class Encoder:
             blocks = retuning.read(blocks)
         frames, pooled = self.encode_blocks(envelope_meter.listen(attack_meter.listen(blocks)))
         envelope = envelope_meter.envelope()
-        attacks = attack_meter.attacks(envelope.level)
+        if isinstance(attack_meter, AttackListener):
+            attacks = attack_meter.attacks()
+        else:
+            attacks = attack_meter.attacks(envelope.level)
         grid = FrameGrid(len(frames), spec.frame_sec, heard.start_sec, heard.duration_sec, heard.start_sec)
         if retuning is not None:
             frames, grid = retuned_frames(frames, spec.frame_sec, retuning)
             envelope, attacks = retuned_envelope(envelope, retuning), retuned_attacks(attacks, retuning)
         return EncodedAudio(frames, grid, pooled, envelope, attacks)
+
+    def _attack_meter(self, heard: HeardRecording) -> AttackListener | AttackMeter:
+        """Return what hears attacks: the network of the bundle or, if it has none, the spectrum."""
+        rate_hz, gain, start_sec = heard.sample_rate_hz, heard.usual_gain, heard.start_sec
+        if self._attack_hearing is None:
+            return AttackMeter(rate_hz, gain, start_sec)
+        graph, session = self._attack_hearing
+        return AttackListener(session, graph, rate_hz, gain, start_sec)
 
     def encode_blocks(
         self, blocks: Iterable[Float32], layout: ClipLayout | None = None
@@ -280,12 +300,30 @@ class Encoder:
         spec = self.bundle.audio
         clips = cut_clips(blocks, layout or ClipLayout.of(spec))
         frames, pooled = [], []
+        silences: dict[int, tuple[Float32, Float32]] = {}
         for batch in _clip_batches(clips, self.batch_size):
-            waveforms = np.stack([clip.samples for clip in batch])
-            local, whole = self._run("audio", waveforms, waveforms.shape[1] // spec.frame_samples)
-            frames += [rows[clip.keep_from : clip.keep_to] for clip, rows in zip(batch, local, strict=True)]
-            pooled.append(whole)
+            for clip, rows, whole in self._encode_clips(batch, silences):
+                frames.append(rows[clip.keep_from : clip.keep_to])
+                pooled.append(whole[None])
         return np.concatenate(frames), np.concatenate(pooled)
+
+    def _encode_clips(
+        self, batch: Sequence[Clip], silences: dict[int, tuple[Float32, Float32]]
+    ) -> Iterator[tuple[Clip, Float32, Float32]]:
+        """Yield clips with their frames [shape=(M, d)] and embedding [shape=(d,)]; silence is encoded once."""
+        n_samples = len(batch[0].samples)
+        n_frames = n_samples // self.bundle.audio.frame_samples
+        is_silent = [not clip.samples.any() for clip in batch]
+        if any(is_silent) and n_samples not in silences:
+            local, whole = self._run("audio", np.zeros((1, n_samples), np.float32), n_frames)
+            silences[n_samples] = local[0], whole[0]
+        sounding = [clip.samples for clip, silent in zip(batch, is_silent, strict=True) if not silent]
+        encoded = iter(
+            zip(*self._run("audio", np.stack(sounding), n_frames), strict=True) if sounding else ()
+        )
+        for clip, silent in zip(batch, is_silent, strict=True):
+            rows, whole = silences[n_samples] if silent else next(encoded)
+            yield clip, rows, whole
 
     def _run(self, tower: Tower, batch: Float32, n_tokens: int) -> list[Float32]:
         """Return local [shape=(B, n_tokens, d)] and global [shape=(B, d)] embeddings of a batch."""

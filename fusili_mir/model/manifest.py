@@ -13,10 +13,13 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal, get_args
 
+from fusili_mir.boundary import reading
 from fusili_mir.dataclass_tables import read_table
 from fusili_mir.errors import InputError
 from fusili_mir.geometry import strip_height_px
+from fusili_mir.limits import check_limit
 from fusili_mir.short_repr import short_repr
+from fusili_mir.untrusted_json import read_json
 
 __all__ = ["BUNDLE_FORMAT", "AudioSpec", "ImageSpec", "Manifest", "SegmentShape", "read_manifest"]
 
@@ -25,7 +28,6 @@ BUNDLE_FORMAT = 1
 
 SegmentShape = Literal["square", "staff_strips"]
 
-_MAX_MANIFEST_BYTES = 10_000_000
 _MAX_NUMBER = 1e7
 _GRAPH_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*\.onnx")
 
@@ -76,6 +78,7 @@ class ImageSpec:
             raise InputError(f"image.segment is {self.segment!r}, expected 'square' or 'staff_strips'")
         for name in ("width_px", "height_px", "space_px", "rows", "patch_width_px", "patch_height_px"):
             _check_positive("image", name, getattr(self, name))
+        check_limit("segment_pixels", self.height_px * (self.width_px or 1), "image.height_px and width_px")
         if self.margin_spaces is not None and not 0 <= self.margin_spaces <= 100:
             raise InputError(f"image.margin_spaces is {self.margin_spaces}, expected 0 to 100")
         if self.width_px is not None and self.width_px % self.patch_width_px:
@@ -145,6 +148,9 @@ class AudioSpec:
         _check_graph_name("audio", self.graph)
         for name in ("sample_rate_hz", "clip_sec", "frame_sec"):
             _check_positive("audio", name, getattr(self, name))
+        check_limit("sample_rate_hz", self.sample_rate_hz, "audio.sample_rate_hz")
+        clip_sec = max(self.clip_sec or 0.0, 8 * self.context_sec)
+        check_limit("clip_samples", clip_sec * self.sample_rate_hz, "audio.clip_sec and context_sec")
         if not 0 <= self.context_sec <= 60:
             raise InputError(f"audio.context_sec is {self.context_sec}, expected 0 to 60")
         samples = self.frame_sec * self.sample_rate_hz
@@ -202,7 +208,7 @@ class Manifest:
         Differences from the checkpoint that it was exported from, one row per output and batch.
     decoder : dict
         What was fitted for decoding with this bundle, and on what: `law` (see `TimingLaw`), `pitch_reader` (see
-        `PitchReader`). May be empty.
+        `PitchReader`), `attacks` (see `AttackGraph`). May be empty.
     format : int
         `BUNDLE_FORMAT`.
     """
@@ -224,6 +230,7 @@ class Manifest:
 
     def __post_init__(self) -> None:
         _check_positive("the manifest", "embedding_dim", self.embedding_dim)
+        check_limit("embedding_dim", self.embedding_dim, "the manifest")
         _check_positive("the manifest", "scale", self.scale)
         if self.image.graph == self.audio.graph:
             raise InputError(f"both graphs are {self.image.graph}, expected two files")
@@ -246,20 +253,13 @@ def read_manifest(filename: str | Path) -> Manifest:
     Manifest
     """
     filename = Path(filename)
-    try:
-        if filename.stat().st_size > _MAX_MANIFEST_BYTES:
-            raise InputError(f"{filename}: more than {_MAX_MANIFEST_BYTES // 10**6} MB, expected a manifest")
-        content = json.loads(filename.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InputError(f"{filename}: cannot be read ({error.strerror})") from error
-    except (ValueError, RecursionError) as error:
-        if isinstance(error, InputError):
-            raise
-        raise InputError(f"{filename}: not a manifest ({error}); expected JSON") from error
-    try:
-        return _manifest(content)
-    except InputError as error:
-        raise InputError(f"{filename}: {error}") from error
+    expected = "expected the manifest of a bundle, in JSON"
+    content = read_json(filename, expected)
+    with reading(filename, expected):
+        try:
+            return _manifest(content)
+        except InputError as error:
+            raise InputError(f"{filename}: {error}") from error
 
 
 def _manifest(content: Any) -> Manifest:

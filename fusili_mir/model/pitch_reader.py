@@ -6,7 +6,6 @@ know which of the sounds nearby begins with it. `benchmarks/fit_decoder.py` fits
 
 from __future__ import annotations
 
-import io
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,11 +15,9 @@ from fusili_mir.arrays import Float32
 from fusili_mir.audio.attack_map import N_PITCHES
 from fusili_mir.errors import InputError
 from fusili_mir.model.bundle import Bundle
+from fusili_mir.untrusted_arrays import read_array
 
 __all__ = ["PitchReader"]
-
-_MAX_BYTES = 10_000_000
-_MAGIC = b"\x93NUMPY"
 
 
 @dataclass(frozen=True)
@@ -43,13 +40,8 @@ class PitchReader:
             return None
         if not isinstance(spec, dict) or not {"file", "sha256"} <= spec.keys():
             raise InputError(f"{bundle.folder}: decoder.pitch_reader is {spec!r}; expected file and sha256")
-        content = bundle.read_file(str(spec["file"]), str(spec["sha256"]), _MAX_BYTES)
-        try:
-            if not content.startswith(_MAGIC):  # `np.load` would open archives, too
-                raise ValueError("not an .npy file")
-            weights = np.load(io.BytesIO(content), allow_pickle=False)
-        except (ValueError, EOFError, OSError) as error:
-            raise InputError(f"{bundle.folder}: {spec['file']} is not an array; export it again") from error
+        content = bundle.read_file(str(spec["file"]), str(spec["sha256"]), "weights_bytes")
+        weights = read_array(content, f"{bundle.folder}: {spec['file']}", "export it again")
         expected = (bundle.manifest.embedding_dim + 1, N_PITCHES)
         if weights.shape != expected or weights.dtype.kind != "f" or not np.isfinite(weights).all():
             raise InputError(

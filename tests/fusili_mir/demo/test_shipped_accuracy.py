@@ -64,6 +64,8 @@ def test_the_demo_song_is_aligned_with_its_score(
 
 
 @pytest.mark.filterwarnings("ignore:the score hardly explains")
+@pytest.mark.filterwarnings("ignore:.* measures that repeats name are heard")
+@pytest.mark.filterwarnings("ignore:.*unlike the measures")
 def test_measures_as_played_are_named_so_that_they_can_be_given_again(
     example: Example, encoder: Encoder
 ) -> None:

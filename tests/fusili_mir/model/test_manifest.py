@@ -127,7 +127,7 @@ def test_an_invalid_manifest_is_refused_in_one_line(tmp_path: Path, changes, mes
 @pytest.mark.parametrize("content", [b"", b"{", b"[1]", b"\xff\xfe", b"[" * 100_000])
 def test_a_file_that_is_not_a_manifest_is_refused(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "manifest.json").write_bytes(content)
-    with pytest.raises(InputError, match="not a"):
+    with pytest.raises(InputError, match=r"cannot be read|not a"):
         read_manifest(tmp_path / "manifest.json")
 
 
@@ -135,5 +135,5 @@ def test_a_missing_or_enormous_manifest_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="cannot be read"):
         read_manifest(tmp_path / "none.json")
     (tmp_path / "big.json").write_bytes(b" " * 10_000_001)
-    with pytest.raises(InputError, match="more than 10 MB"):
+    with pytest.raises(InputError, match=r"10000001 bytes of a manifest .*, expected at most 10000000"):
         read_manifest(tmp_path / "big.json")

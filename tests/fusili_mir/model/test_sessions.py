@@ -19,7 +19,6 @@ from fusili_mir.model.sessions import (
     DeviceTensor,
     DeviceWarning,
     available_devices,
-    default_threads,
     open_session,
 )
 
@@ -33,9 +32,11 @@ def test_a_graph_runs_on_the_cpu_with_the_requested_threads() -> None:
     assert frames.dtype == np.float32
 
 
-def test_by_default_all_cpus_of_the_process_are_used() -> None:
-    session = open_session(pitch_audio_graph())
-    assert session.n_threads == default_threads() == len(os.sched_getaffinity(0))
+def test_the_number_of_threads_does_not_depend_on_the_cpus_of_the_machine(monkeypatch) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0}, raising=False)
+    monkeypatch.setattr(os, "cpu_count", lambda: 1)
+    session = open_session(pitch_audio_graph(), "cpu")
+    assert session.n_threads == session.session.get_session_options().intra_op_num_threads == 8
 
 
 def test_an_unknown_device_is_refused_with_the_available_ones(monkeypatch) -> None:

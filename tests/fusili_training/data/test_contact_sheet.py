@@ -31,5 +31,6 @@ def test_a_sheet_holds_all_pairs_that_there_are(rendered: Path, tmp_path: Path) 
 
 
 def test_a_place_that_cannot_be_written_is_one_line(rendered: Path, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
     with pytest.raises(OutputError, match="cannot be written"):
-        save_contact_sheet(rendered, tmp_path / "none" / "sheet.png", "train", n_pairs=1)
+        save_contact_sheet(rendered, tmp_path / "file" / "sheet.png", "train", n_pairs=1)

@@ -1,7 +1,10 @@
+import os
 from pathlib import Path
 
+import pytest
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
+from fusili_mir.errors import OutputError
 from fusili_training.loop.logs import CsvLog, RunLogs
 
 
@@ -19,6 +22,21 @@ def test_a_resumed_run_drops_the_rows_that_it_will_write_again(tmp_path: Path) -
     log.write({"step": 3, "loss": 0.25})
     log.close()
     assert path.read_text().split() == ["step,loss", "1,0.5", "2,0.4", "3,0.25"]
+
+
+def test_a_resumed_run_that_finds_the_disk_full_loses_no_row(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "steps.csv"
+    path.write_text("step,loss\n1,0.5\n2,0.4\n")
+
+    def full(_: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OutputError, match=r"steps\.csv: cannot be written \(No space left on device\)"):
+        CsvLog(path, ("step", "loss"), last_step=1)
+    assert path.read_text() == "step,loss\n1,0.5\n2,0.4\n"
 
 
 def test_tensorboard_sees_the_same_figures(tmp_path: Path) -> None:

@@ -89,7 +89,7 @@ def test_a_killed_run_that_goes_on_gives_the_same_bytes(
     finished = {name for name in _contents(out) if name.endswith(".tar")}
     assert 1 <= len(finished) < 5  # killed half-way
     assert not (out / "manifest.json").exists()
-    (out / ".draft-shard-train-000004.tar-1").write_bytes(b"half of a shard")
+    (out / ".shard-train-000004.tar.1.part").write_bytes(b"half of a shard")
     render_again(corpus, out, small_recipe.audio.soundfonts[0], 1)
     assert _contents(out) == undisturbed
 

@@ -53,6 +53,28 @@ def test_layers_in_the_names_become_velocities(tmp_path: Path) -> None:
     assert bake_sample_folder(tmp_path, RATE_HZ).velocities == (32, 127)
 
 
+def test_octaves_that_a_library_counts_otherwise_are_heard(tmp_path: Path) -> None:
+    for pitch, name in NAMES.items():
+        soundfile.write(tmp_path / f"Violins_{name}_v1_rr1.wav", tone(pitch + 12, 1.0, 8.0), RATE_HZ)
+    bank = bake_sample_folder(tmp_path, RATE_HZ)
+    assert frequency_hz(bank.sample(0, 69)) == pytest.approx(440.0, rel=0.01)
+
+
+def test_keys_beyond_the_range_of_an_instrument_borrow_its_last_note(tmp_path: Path) -> None:
+    for pitch in (55, 60, 65, 70, 75):
+        name = ["C", "C#", "D", "D#", "E", "F", "F#", "G", "G#", "A", "A#", "B"][pitch % 12]
+        soundfile.write(tmp_path / f"{name}{pitch // 12 - 1}.wav", tone(pitch, 1.0, 8.0), RATE_HZ)
+    bank = bake_sample_folder(tmp_path, RATE_HZ)
+    assert frequency_hz(bank.sample(0, 90)) == pytest.approx(440 * 2 ** (21 / 12), rel=0.01)
+
+
+def test_a_gap_within_the_range_is_refused(tmp_path: Path) -> None:
+    for name, pitch in (("A2", 45), ("A4", 69)):
+        soundfile.write(tmp_path / f"{name}.wav", tone(pitch, 1.0, 8.0), RATE_HZ)
+    with pytest.raises(InputError, match="no recording within 6 semitones of MIDI pitch 52"):
+        bake_sample_folder(tmp_path, RATE_HZ)
+
+
 def test_a_sustained_note_loops_without_a_seam(tmp_path: Path) -> None:
     write_samples(tmp_path, sec=4.0, decay_per_sec=0.0)
     bank = bake_sample_folder(tmp_path, RATE_HZ)
@@ -68,7 +90,10 @@ def test_a_sustained_note_loops_without_a_seam(tmp_path: Path) -> None:
         (lambda folder: (folder / "readme.txt").write_text("x"), "no note recordings"),
         (lambda folder: (folder / "A4.wav").write_text("x"), "cannot read the note recording"),
         (lambda folder: soundfile.write(folder / "A4.wav", np.zeros(800), RATE_HZ), "silent"),
-        (lambda folder: soundfile.write(folder / "A4.wav", tone(69, 1, 8), RATE_HZ), "MIDI pitch 21"),
+        (
+            lambda folder: soundfile.write(folder / "A4.wav", tone(69, 1, 8), RATE_HZ),
+            "pitch 69 to 69; expected an octave",
+        ),
     ],
 )
 def test_an_unusable_folder_is_refused(tmp_path: Path, prepare: object, message: str) -> None:

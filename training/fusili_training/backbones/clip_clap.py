@@ -12,6 +12,7 @@ import torch
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
+from fusili_mir.errors import InputError
 from fusili_training.backbones.interface import (
     AudioGeometry,
     AudioTower,
@@ -22,11 +23,13 @@ from fusili_training.backbones.interface import (
 )
 from fusili_training.backbones.precision import full_precision
 from fusili_training.backbones.published_encoders import import_htsat, import_open_clip
+from fusili_training.backbones.sizes import check_sizes
 
 __all__ = ["ClipClapOptions", "ClipTower", "HtsatTower", "build_clip_clap"]
 
 _SAMPLE_RATE_HZ = 48_000
 _WINDOW_SAMPLES = 10 * _SAMPLE_RATE_HZ
+_STAGES = 4  # of HTSAT
 _FRAMES_PER_WINDOW = 32
 _PROTOCOL_FRAMES_PER_WINDOW = 128
 
@@ -65,6 +68,34 @@ class ClipClapOptions:
     local_before_norm: bool = True
     normalise_windows: bool = True
     audio_in_eval_mode: bool = True
+
+    def __post_init__(self) -> None:
+        for name in (
+            "embedding_dim",
+            "image_width",
+            "image_heads",
+            "audio_width",
+            "audio_depths",
+            "audio_heads",
+        ):
+            check_sizes(name, getattr(self, name))
+        check_sizes("image_layers", self.image_layers, "layers")
+        if self.image_width % self.image_heads:
+            raise InputError(
+                f"model.backbone_options.image_width is {self.image_width} with {self.image_heads} image_heads; "
+                "expected a multiple"
+            )
+        if not len(self.audio_depths) == len(self.audio_heads) == _STAGES:
+            raise InputError(
+                f"model.backbone_options has {len(self.audio_depths)} audio_depths and {len(self.audio_heads)} "
+                f"audio_heads; expected {_STAGES} each, one for each stage"
+            )
+        for stage, heads in enumerate(self.audio_heads):
+            if self.audio_width * 2**stage % heads:
+                raise InputError(
+                    f"model.backbone_options.audio_heads has {heads} in stage {stage + 1}, of "
+                    f"{self.audio_width * 2**stage} channels; expected a divisor"
+                )
 
 
 def build_clip_clap(options: ClipClapOptions) -> Backbone:

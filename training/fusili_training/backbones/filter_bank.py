@@ -17,7 +17,7 @@ from torch.nn import functional
 from fusili_mir.errors import InputError
 from fusili_training.backbones.precision import full_precision
 
-__all__ = ["LogFrequencyFilterBank"]
+__all__ = ["BandSpectrum", "LogFrequencyFilterBank", "band_centres_hz"]
 
 CROSSOVER_HZ = 500.0
 _LONG_WINDOW_SEC = 0.240
@@ -56,13 +56,14 @@ class LogFrequencyFilterBank(nn.Module):
                 f"bands from {lowest_hz:g} to {highest_hz:g} Hz at {sample_rate_hz} Hz;"
                 f" expected a range that includes {CROSSOVER_HZ:g} Hz and ends below half the sample rate"
             )
-        n_bands = math.floor(bands_per_octave * math.log2(highest_hz / lowest_hz)) + 1
-        centres_hz = lowest_hz * 2 ** (torch.arange(n_bands, dtype=torch.float64) / bands_per_octave)
+        centres_hz = band_centres_hz(lowest_hz, highest_hz, bands_per_octave)
         low = centres_hz < CROSSOVER_HZ
-        self.n_bands = n_bands
+        self.n_bands = len(centres_hz)
         self.hop_samples = hop_samples
-        self.low = _Spectrum(sample_rate_hz, hop_samples, _LONG_WINDOW_SEC, centres_hz[low], bands_per_octave)
-        self.high = _Spectrum(
+        self.low = BandSpectrum(
+            sample_rate_hz, hop_samples, _LONG_WINDOW_SEC, centres_hz[low], bands_per_octave
+        )
+        self.high = BandSpectrum(
             sample_rate_hz, hop_samples, _SHORT_WINDOW_SEC, centres_hz[~low], bands_per_octave
         )
 
@@ -76,8 +77,26 @@ class LogFrequencyFilterBank(nn.Module):
             return torch.log1p(_GAIN * amplitudes)
 
 
-class _Spectrum(nn.Module):
-    """The amplitudes of bands that share one window length."""
+def band_centres_hz(lowest_hz: float, highest_hz: float, bands_per_octave: int) -> Tensor:
+    """Return the centres of bands of equal musical width [shape=(n_bands,)]."""
+    n_bands = math.floor(bands_per_octave * math.log2(highest_hz / lowest_hz)) + 1
+    return lowest_hz * 2 ** (torch.arange(n_bands, dtype=torch.float64) / bands_per_octave)
+
+
+class BandSpectrum(nn.Module):
+    """The amplitudes of bands that share one window length.
+
+    Parameters
+    ----------
+    sample_rate_hz, hop_samples : int
+        Sample rate of the waveforms, and distance between frames.
+    window_sec : float
+        Length of the window; rounded to whole hops, two at least.
+    centres_hz : Tensor [shape=(n_bands,)]
+        Centres of the bands, increasing.
+    bands_per_octave : int
+        Distance of the bands.
+    """
 
     cosines: Tensor
     sines: Tensor
@@ -122,6 +141,7 @@ class _Spectrum(nn.Module):
             self.register_buffer(name, values.float(), persistent=False)
 
     def forward(self, waveforms: Tensor) -> Tensor:
+        """Return amplitudes [shape=(B, n_frames, n_bands)] of waveforms [shape=(B, n_samples)]."""
         hop = self.hop_samples
         batch, n_frames = waveforms.shape[0], waveforms.shape[1] // hop
         margin = (self.n_hops - 1) * hop // 2

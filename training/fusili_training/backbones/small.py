@@ -28,6 +28,7 @@ from fusili_training.backbones.interface import (
     Tokens,
 )
 from fusili_training.backbones.sequence_layers import ConvolutionBlock, LeftContext, trailing_mask
+from fusili_training.backbones.sizes import check_number, check_sizes
 
 __all__ = ["FrameTower", "SmallOptions", "StaffTower", "build_small"]
 
@@ -70,6 +71,16 @@ class SmallOptions:
     image_dilations: tuple[int, ...] = (1,)
     system_dilations: tuple[int, ...] = (1, 2, 1)
     audio_dilations: tuple[int, ...] = (1, 2, 1, 2)
+
+    def __post_init__(self) -> None:
+        for name in ("width", "embedding_dim", "stem_channels"):
+            check_sizes(name, getattr(self, name))
+        for name in ("image_dilations", "system_dilations", "audio_dilations"):
+            check_sizes(name, getattr(self, name))
+        check_number("staff_space_px", self.staff_space_px, 2, 64)
+        check_number("margin_spaces", self.margin_spaces, 0, 100)
+        check_number("sample_rate_hz", self.sample_rate_hz, 2_000, 192_000)
+        check_number("hop_ms", self.hop_ms, 1, 1000)
 
     @property
     def strip_px(self) -> int:

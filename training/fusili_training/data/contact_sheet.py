@@ -15,7 +15,7 @@ from PIL import Image, ImageDraw, ImageFont
 from scipy import signal
 
 from fusili_mir.arrays import Float32
-from fusili_mir.errors import OutputError
+from fusili_mir.whole_files import write_whole
 from fusili_training.data.shard_folder import Pair, ShardFolder
 from fusili_training.random_streams import random_stream
 
@@ -61,10 +61,7 @@ def save_contact_sheet(
         for column, image in enumerate(row):
             sheet.paste(image, (column * (_WIDTH_PX + _MARGIN_PX), top))
         top += height
-    try:
-        sheet.save(out, format="PNG")
-    except OSError as error:
-        raise OutputError(f"{out}: cannot be written ({error.strerror or error})") from error
+    write_whole(Path(out), lambda file: sheet.save(file, format="PNG"))
 
 
 def draw_pair(pair: Pair) -> Image.Image:

@@ -10,7 +10,7 @@ import io
 import json
 import tarfile
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 import fsspec
@@ -19,12 +19,16 @@ import soundfile
 from PIL import Image
 
 from fusili_mir.arrays import Float32, GreyImage
+from fusili_mir.boundary import printable, reading
 from fusili_mir.errors import InputError
+from fusili_mir.limits import check_limit, limit
+from fusili_mir.untrusted_json import parse_json
 from fusili_training.truth import TruthArray, truth_from_json
 
 __all__ = ["Pair", "PairEntry", "ShardFolder"]
 
 _FORMAT = 1
+_MOST = 2**40  # bytes, pixels or seconds
 _FORMER_SHAPES = {"strip": "staff_strips"}  # what older folders say, and the name today
 
 
@@ -106,20 +110,8 @@ class ShardFolder:
             raise InputError(
                 f"{self.url}: shards of format {self.manifest.get('format')!r}; expected {_FORMAT}"
             )
-        shards = [shard["name"] for shard in self.manifest["splits"].get(split, {}).get("shards", [])]
-        self.entries = [
-            PairEntry(
-                sample["key"],
-                sample["mutant_of"],
-                shard,
-                sample["offset"],
-                sample["size"],
-                sample.get("width_px", 0),
-                sample.get("duration_sec", 0.0),
-            )
-            for shard in shards
-            for sample in self._read_json(shard.removesuffix(".tar") + ".json")["samples"]
-        ]
+        with reading(self.url, "expected a folder written by fusili-mir render"):
+            self.entries = self._list_entries(split)
         if not self.entries:
             raise InputError(f"{self.url}: no pairs for {split!r}; was that split rendered?")
         self.entries = [
@@ -131,6 +123,24 @@ class ShardFolder:
             wanted = [f"of the layout {layout!r}"] if layout else []
             wanted += [f"at most {max_duration_sec:g} s long"] if max_duration_sec else []
             raise InputError(f"{self.url}: none of the pairs for {split!r} is {' and '.join(wanted)}")
+
+    def _list_entries(self, split: str) -> list[PairEntry]:
+        shards = [shard["name"] for shard in self.manifest["splits"].get(split, {}).get("shards", [])]
+        return [
+            _checked(
+                PairEntry(
+                    sample["key"],
+                    sample["mutant_of"],
+                    shard,
+                    sample["offset"],
+                    sample["size"],
+                    sample.get("width_px", 0),
+                    sample.get("duration_sec", 0.0),
+                )
+            )
+            for shard in shards
+            for sample in self._read_json(shard.removesuffix(".tar") + ".json")["samples"]
+        ]
 
     @property
     def segment(self) -> dict[str, Any]:
@@ -145,7 +155,7 @@ class ShardFolder:
 
     def read(self, entry: PairEntry) -> Pair:
         """Read one pair."""
-        try:
+        with reading(f"{self.url}/{entry.shard}: the pair {entry.key}", "is the shard complete?"):
             with fsspec.open(f"{self.url}/{entry.shard}", "rb") as file:
                 file.seek(entry.offset)
                 data = file.read(entry.size)
@@ -156,29 +166,42 @@ class ShardFolder:
                 }
             described = json.loads(members["json"])
             with Image.open(io.BytesIO(members["png"])) as image:
+                check_limit("pixels", image.width * image.height, entry.key)
                 grey = np.asarray(image)
             sound = members["flac"] if "flac" in members else members["ogg"]
-            waveform, rate_hz = soundfile.read(io.BytesIO(sound), dtype="float32")
-        except (OSError, KeyError, ValueError, tarfile.TarError, soundfile.LibsndfileError) as error:
-            raise InputError(
-                f"{self.url}/{entry.shard}: the pair {entry.key} cannot be read ({error}); is the shard complete?"
-            ) from error
-        return Pair(
-            key=entry.key,
-            mutant_of=entry.mutant_of,
-            image=grey,
-            waveform=waveform,
-            truth=truth_from_json(described["notes"]),
-            strip_height_px=int(described["strip_height_px"]),
-            sample_rate_hz=int(rate_hz),
-        )
+            with soundfile.SoundFile(io.BytesIO(sound)) as opened:
+                check_limit("clip_samples", opened.frames * opened.channels, entry.key)
+                waveform, rate_hz = opened.read(dtype="float32"), opened.samplerate
+            return Pair(
+                key=entry.key,
+                mutant_of=entry.mutant_of,
+                image=grey,
+                waveform=waveform,
+                truth=truth_from_json(described["notes"]),
+                strip_height_px=int(described["strip_height_px"]),
+                sample_rate_hz=int(rate_hz),
+            )
 
     def _read_json(self, name: str) -> dict[str, Any]:
-        try:
+        expected = "expected a folder written by fusili-mir render"
+        with reading(f"{self.url}/{name}", expected):
             with fsspec.open(f"{self.url}/{name}", "rb") as file:
-                content: dict[str, Any] = json.load(file)
-        except (OSError, ValueError, ImportError) as error:
-            raise InputError(
-                f"{self.url}/{name}: cannot be read ({error}); expected a folder written by fusili-mir render"
-            ) from error
-        return content
+                content = parse_json(file.read(int(limit("table_bytes"))), f"{self.url}/{name}", expected)
+            if not isinstance(content, dict):
+                raise InputError(f"{self.url}/{name}: no table; {expected}")
+            return content
+
+
+def _checked(entry: PairEntry) -> PairEntry:
+    """Return an entry whose values have the types and sizes that they should have."""
+    is_typed = isinstance(entry.key, str) and isinstance(entry.mutant_of, str | None)
+    numbers = (entry.offset, entry.size, entry.width_px, entry.duration_sec)
+    if (
+        not is_typed
+        or entry.key.count(".") < 1
+        or not all(isinstance(number, int | float) and 0 <= number < _MOST for number in numbers)
+    ):
+        raise InputError(f"the pair {printable(entry.key)} has values that no pair has; render it again")
+    if ".." in PurePosixPath(entry.shard).parts or entry.shard.startswith("/"):
+        raise InputError(f"the shard {printable(entry.shard)} lies outside its folder; refused")
+    return entry

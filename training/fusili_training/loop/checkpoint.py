@@ -6,7 +6,6 @@ temporary name and then renamed: if the run is killed or the disk is full, the p
 
 from __future__ import annotations
 
-import os
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,10 @@ from torch import Tensor
 from torch.optim import Optimizer
 
 from fusili_mir import __version__
+from fusili_mir.boundary import reading
+from fusili_mir.dataclass_tables import read_table
 from fusili_mir.errors import InputError, OutputError
+from fusili_mir.whole_files import write_whole
 from fusili_training.loop.recipe import Recipe
 from fusili_training.loop.recipe_files import recipe_from_dict
 from fusili_training.losses.negative_memory import NegativeMemory
@@ -113,7 +115,8 @@ class Checkpoint:
         """Load the state of the optimiser; the model must have the same shape."""
         if self.optimiser is None:
             raise InputError(f"{path} holds a model only; expected last.pt, from which training can continue")
-        optimiser.load_state_dict(self.optimiser)
+        with reading(path, "expected last.pt of a run with this recipe"):
+            optimiser.load_state_dict(self.optimiser)
 
     def restore_memory(self, memory: NegativeMemory | None) -> None:
         """Load the memory of the run; a memory that is new or has another size stays empty."""
@@ -135,25 +138,19 @@ def save_checkpoint(checkpoint: Checkpoint, path: Path) -> None:
         "random_states": checkpoint.random_states,
         "memory": checkpoint.memory,
     }
-    unfinished = path.with_name(f".{path.name}.unfinished")
     try:
-        with unfinished.open("wb") as file:
-            torch.save(content, file)
-            file.flush()
-            os.fsync(file.fileno())
-        unfinished.replace(path)
-    except (OSError, RuntimeError) as error:  # torch reports a failed write as a RuntimeError
-        cause = error.strerror if isinstance(error, OSError) else _system_error(error)
-        unfinished.unlink(missing_ok=True)
+        write_whole(path, lambda file: torch.save(content, file))
+    except (OutputError, RuntimeError) as error:  # torch reports a failed write as a RuntimeError
         kept = "the previous checkpoint is intact" if path.exists() else "there was none before"
         raise OutputError(
-            f"{path}: this checkpoint cannot be written ({cause}); {kept}: free some space and resume"
+            f"{path}: this checkpoint cannot be written ({_system_error(error)}); {kept}: free some space and"
+            " resume"
         ) from error
 
 
-def _system_error(error: RuntimeError) -> str:
-    """Return the reason that the operating system gave to torch."""
-    cause = error.__context__
+def _system_error(error: Exception) -> str:
+    """Return the reason that the operating system gave."""
+    cause = error.__cause__ or error.__context__
     if isinstance(cause, OSError) and cause.strerror:
         return cause.strerror
     return str(error).splitlines()[0]
@@ -165,14 +162,20 @@ def load_checkpoint(path: Path) -> Checkpoint:
     if content.get("format") != _FORMAT:
         found = f"format {content['format']}" if "format" in content else "not a checkpoint of fusili-mir"
         raise InputError(f"{path}: {found}; expected a checkpoint of format {_FORMAT}")
-    return Checkpoint(
-        recipe=recipe_from_dict(_with_current_keys(content["recipe"]), str(path)),
-        progress=Progress(**content["progress"]),
-        model=content["model_state_dict"],
-        optimiser=content["optimizer_state_dict"],
-        random_states=content["random_states"],
-        memory=content.get("memory"),  # checkpoints of earlier versions have none
-    )
+    with reading(path, "expected last.pt or best.pt of a run"):
+        model = content["model_state_dict"]
+        if not isinstance(model, dict) or not all(isinstance(value, Tensor) for value in model.values()):
+            raise InputError(
+                f"{path}: its model is no table of tensors; expected last.pt or best.pt of a run"
+            )
+        return Checkpoint(
+            recipe=recipe_from_dict(_with_current_keys(content["recipe"]), str(path)),
+            progress=read_table(Progress, content["progress"], name="the progress"),
+            model=model,
+            optimiser=content["optimizer_state_dict"],
+            random_states=content["random_states"],
+            memory=content.get("memory"),  # checkpoints of earlier versions have none
+        )
 
 
 def _with_current_keys(recipe: dict[str, Any]) -> dict[str, Any]:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import csv
+import io
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fusili_mir.errors import OutputError
+from fusili_mir.whole_files import write_text
 
 if TYPE_CHECKING:
     from torch.utils.tensorboard import SummaryWriter
@@ -17,10 +19,7 @@ __all__ = ["CsvLog", "RunLogs", "save_text"]
 
 def save_text(text: str, path: Path) -> None:
     """Write a small text file."""
-    try:
-        path.write_text(text + "\n", encoding="utf-8")
-    except OSError as error:
-        raise OutputError(f"{path}: cannot be written ({error.strerror})") from error
+    write_text(path, text + "\n")
 
 
 class CsvLog:
@@ -39,11 +38,12 @@ class CsvLog:
     def __init__(self, path: Path, columns: tuple[str, ...], last_step: int) -> None:
         self.path, self.columns = path, columns
         kept = _rows_until(path, last_step) if path.exists() else []
+        lines = io.StringIO(newline="")
+        writer = csv.writer(lines)
+        writer.writerow(columns)
+        writer.writerows(kept)
+        write_text(path, lines.getvalue())  # a run that is killed here loses no row
         try:
-            with path.open("w", newline="", encoding="utf-8") as file:
-                writer = csv.writer(file)
-                writer.writerow(columns)
-                writer.writerows(kept)
             self._file = path.open("a", newline="", encoding="utf-8")
         except OSError as error:
             raise OutputError(f"{path}: cannot be written ({error.strerror})") from error

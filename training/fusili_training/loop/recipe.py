@@ -23,6 +23,10 @@ __all__ = [
     "WeightsOptions",
 ]
 
+_MOST = 1e12  # of any number: steps of a run that outlives us
+
+_MOST_ITERATIONS, _MOST_PAIRS, _MOST_WORKERS = 10_000, 10_000_000, 1024
+
 
 @dataclass(frozen=True)
 class WeightsOptions:
@@ -92,8 +96,8 @@ class LossOptions:
                 f"loss.alpha is {self.alpha}; expected a weight within [0, 1]"
                 " (0: global loss only, 1: local loss only)"
             )
-        _at_least(1, "loss.sinkhorn_iterations", self.sinkhorn_iterations)
-        _at_least(0, "loss.memory", self.memory)
+        _at_least(1, "loss.sinkhorn_iterations", self.sinkhorn_iterations, _MOST_ITERATIONS)
+        _at_least(0, "loss.memory", self.memory, _MOST_PAIRS)
         if self.memory and self.alpha == 1:
             raise InputError(
                 f"loss.memory is {self.memory} with loss.alpha = 1; expected 0: the memory holds global"
@@ -159,9 +163,9 @@ class DataOptions:
     workers: int = 4
 
     def __post_init__(self) -> None:
-        _at_least(2, "data.batch_size", self.batch_size)
+        _at_least(2, "data.batch_size", self.batch_size, _MOST_PAIRS)
         _at_least(0, "data.max_duration_sec", self.max_duration_sec)
-        _at_least(0, "data.workers", self.workers)
+        _at_least(0, "data.workers", self.workers, _MOST_WORKERS)
 
 
 @dataclass(frozen=True)
@@ -267,7 +271,7 @@ class Recipe:
     training: TrainingOptions = field(default_factory=TrainingOptions)
 
     def __post_init__(self) -> None:
-        _at_least(0, "seed", self.seed)
+        _at_least(0, "seed", self.seed, 2**63 - 1)
         if self.loss.predicts_notes != self.model.note_heads:
             raise InputError(
                 f"model.note_heads is {str(self.model.note_heads).lower()} with"
@@ -301,11 +305,15 @@ def _plain(value: Any) -> Any:
     return list(value) if isinstance(value, tuple) else value
 
 
-def _at_least(least: float, name: str, value: float) -> None:
+def _at_least(least: float, name: str, value: float, most: float = _MOST) -> None:
     if not value >= least:
         raise InputError(f"{name} is {value:g}; expected at least {least:g}")
+    if not value <= most:
+        raise InputError(f"{name} is {float(value):g}; expected at most {most:g}")
 
 
 def _above(limit: float, name: str, value: float) -> None:
     if not value > limit:
         raise InputError(f"{name} is {value:g}; expected more than {limit:g}")
+    if not value <= _MOST:
+        raise InputError(f"{name} is {float(value):g}; expected at most {_MOST:g}")

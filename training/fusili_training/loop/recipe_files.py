@@ -8,8 +8,10 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, cast
 
+from fusili_mir.boundary import reading
 from fusili_mir.dataclass_tables import read_table
 from fusili_mir.errors import InputError
+from fusili_mir.untrusted_toml import read_toml
 from fusili_training.loop.recipe import Recipe
 
 __all__ = ["find_recipe", "list_recipes", "read_recipe", "recipe_from_dict"]
@@ -40,12 +42,13 @@ def read_recipe(recipe: str | Path, overrides: Iterable[str] = ()) -> Recipe:
 def find_recipe(recipe: str | Path) -> Path:
     """Return the file of a recipe, given by its path or by the name of a shipped recipe."""
     path = Path(recipe)
-    if path.is_file():
-        return path
-    for folder in _FOLDERS:
-        shipped = folder / f"{path}.toml"
-        if shipped.is_file():
-            return shipped
+    with reading(path, "give a TOML file or the name of a recipe"):
+        if path.is_file():
+            return path
+        for folder in _FOLDERS:
+            shipped = folder / f"{path}.toml"
+            if shipped.is_file():
+                return shipped
     near = get_close_matches(path.stem, list_recipes(), n=3, cutoff=0.3) or list_recipes()
     raise InputError(f"there is no recipe {recipe}; give a TOML file or a name such as {', '.join(near)}")
 
@@ -57,22 +60,18 @@ def list_recipes() -> list[str]:
 
 def recipe_from_dict(table: Mapping[str, Any], source: str) -> Recipe:
     """Make a recipe of plain values, as `Recipe.as_dict` gives them; errors name the `source`."""
-    try:
-        return read_table(Recipe, table)
-    except InputError as error:
-        raise InputError(f"{source}: {error}") from error
+    with reading(source, "expected a recipe"):
+        try:
+            return read_table(Recipe, table)
+        except InputError as error:
+            raise InputError(f"{source}: {error}") from error
 
 
 def _read_chain(path: Path, above: tuple[Path, ...]) -> dict[str, Any]:
     """Read a file and those it extends; `above` are the files that extend this one."""
     if path in above:
         raise InputError(f"{path} extends itself through {above[-1]}; expected no circle of recipes")
-    try:
-        table = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read ({error.strerror})") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise InputError(f"{path} is not a TOML file: {error}") from error
+    table = read_toml(path)
     base = table.pop(_BASE_KEY, None)
     if base is None:
         return table
@@ -90,7 +89,7 @@ def _read_override(override: str) -> dict[str, Any]:
         raise InputError(f"override {override!r}; expected section.key=value, such as loss.alpha=0.5")
     try:
         value = tomllib.loads(f"value = {text}")["value"]
-    except tomllib.TOMLDecodeError:
+    except (tomllib.TOMLDecodeError, RecursionError):
         value = text.strip()
     for part in reversed(key.strip().split(".")):
         value = {part: value}

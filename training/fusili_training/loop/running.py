@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from pathlib import Path
 
 import click
 import torch
 
+from fusili_mir.folder_lock import locked_folder
 from fusili_training.data.batch import Batch
 from fusili_training.loop.distributed import ProcessRanks, join_ranks
 from fusili_training.loop.estimate import estimate_run, noise_inputs
@@ -26,7 +28,7 @@ _CPU = torch.device("cpu")
 def run_recipe(recipe: Recipe, folder: Path, resume: bool = False) -> str:
     """Train by a recipe in the folder of the run; return a summary in one line, or "" on other ranks."""
     data = TrainingData(recipe)
-    with join_ranks(recipe.training.device) as ranks:
+    with join_ranks(recipe.training.device) as ranks, _alone(ranks, folder):
         batches, validation_batches = data.training_batches(ranks), data.validation_batches(ranks)
         if validation_batches is None and ranks.is_first:
             click.echo(
@@ -41,6 +43,11 @@ def run_recipe(recipe: Recipe, folder: Path, resume: bool = False) -> str:
     kept = trainer.last_path if validation_batches is None else trainer.best_path
     figures = "".join(f", {name} {value:.4f}" for name, value in progress.validation.items())
     return f"{progress.step} steps{figures} -> {kept}"
+
+
+def _alone(ranks: ProcessRanks, folder: Path) -> AbstractContextManager[object]:
+    """Hold the folder of a run: by its first rank, which writes."""
+    return locked_folder(folder) if ranks.is_first else nullcontext()
 
 
 def describe_run(recipe: Recipe) -> list[str]:

@@ -14,6 +14,7 @@ from torch.nn import functional
 from fusili_mir.errors import InputError
 from fusili_mir.model.bundle import Tower
 from fusili_training.backbones import Tokens, build_backbone
+from fusili_training.backbones.catalogue import read_backbone_options
 from fusili_training.backbones.interface import EncoderTower
 from fusili_training.model.embeddings import Embeddings
 from fusili_training.model.prototype_pooling import PrototypePooling
@@ -66,6 +67,7 @@ class ModelOptions:
             for key, value in self.backbone_options.items()
         }
         object.__setattr__(self, "backbone_options", frozen)
+        read_backbone_options(self.backbone, frozen)
 
 
 @dataclass(frozen=True)

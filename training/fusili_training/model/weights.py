@@ -5,7 +5,6 @@ Only `download_clip_weights` uses the network, and it is called only if a recipe
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from fusili_mir.boundary import reading
 from fusili_mir.errors import InputError
 from fusili_training.backbones.published_encoders import import_open_clip
 from fusili_training.model.model import FusiliModel
@@ -57,16 +57,17 @@ _WRAPPER = "module."  # prefix that DistributedDataParallel adds to every key
 
 def read_checkpoint(path: Path) -> dict[str, Any]:
     """Read a safetensors file, or a torch file that contains tensors and plain values only."""
-    if not path.is_file():
-        raise InputError(
-            f"there is no weights file {path}; expected the path of a .safetensors or torch file"
-        )
+    expected = "expected the path of a .safetensors or torch file"
+    with reading(path, expected):
+        is_file = path.is_file()
+    if not is_file:
+        raise InputError(f"there is no weights file {path}; {expected}")
     if path.suffix == ".safetensors":
         return _read_safetensors(path)
     try:
         with torch.serialization.safe_globals(_numpy_scalar_types()):
             content = torch.load(path, map_location="cpu", weights_only=True, mmap=True)
-    except (pickle.UnpicklingError, RuntimeError, EOFError, ValueError) as error:
+    except Exception as error:  # unpickling raises whatever a damaged file makes it trip over
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise InputError(
             f"{path} cannot be read safely as a torch weights file ({reason}); expected tensors and plain"
@@ -183,12 +184,11 @@ def _load(
 
 
 def _read_safetensors(path: Path) -> dict[str, Any]:
-    from safetensors import SafetensorError
     from safetensors.torch import load_file
 
     try:
         return dict(load_file(path))
-    except SafetensorError as error:
+    except Exception as error:  # those of safetensors and of torch have no base in common
         raise InputError(f"{path} is not a safetensors file ({error})") from error
 
 

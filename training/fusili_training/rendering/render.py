@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import importlib.metadata
 import json
+import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -19,15 +20,19 @@ from pathlib import Path
 from typing import Any
 
 import joblib
+from joblib.parallel import LokyBackend
 from tqdm import tqdm
 
 from fusili_mir import __version__
 from fusili_mir.errors import InputError, MissingExtraError, OutputError
+from fusili_mir.folder_lock import LOCK_FILE, locked_folder
 from fusili_mir.progress import progress_shown
+from fusili_mir.whole_files import is_part
+from fusili_mir.worker_process import end_with_parent
 from fusili_training.rendering.corpus import CorpusPiece
 from fusili_training.rendering.pair_segments import PieceReport, Sample, render_piece
 from fusili_training.rendering.render_recipe import RenderRecipe
-from fusili_training.rendering.shards import DRAFT_PREFIX, shard_name, sidecar_of, write_json, write_shard
+from fusili_training.rendering.shards import shard_name, sidecar_of, write_json, write_shard
 from fusili_training.rendering.sound_choice import bake_banks
 from fusili_training.sound.soundfonts import Soundfont, choose_soundfont
 from fusili_training.splits import SPLITS, stable_fraction
@@ -83,28 +88,41 @@ def render_corpus(
     SoundfontWarning
         For each soundfont that another one replaces; ``render.json`` and the JSON files of shards record both.
     """
+    folder = Path(out).absolute()
     with _backend(backend, backend_options or {}):
-        return _render(pieces, Path(out).absolute(), recipe, jobs, progress_shown(progress))
+        plans = _plan_shards(pieces, recipe.pieces_per_shard)
+        fonts = {
+            name: choose_soundfont(name, recipe.audio.strict_soundfonts) for name in recipe.audio.soundfonts
+        }
+        settings = _settings(pieces, recipe, fonts)
+        _check_folder(folder)
+        with locked_folder(folder):
+            _claim(folder, settings)
+            # Workers get the names of what is used: on a cluster, all machines then use the same.
+            used = tuple(fonts[name].name for name in recipe.audio.soundfonts)
+            recipe = replace(recipe, audio=replace(recipe.audio, soundfonts=used))
+            return _render(plans, folder, recipe, settings, jobs, progress_shown(progress))
 
 
 def _render(
-    pieces: Sequence[CorpusPiece], out: Path, recipe: RenderRecipe, jobs: int, shown: bool
+    plans: Sequence[_ShardPlan],
+    out: Path,
+    recipe: RenderRecipe,
+    settings: dict[str, Any],
+    jobs: int,
+    shown: bool,
 ) -> dict[str, Any]:
-    plans = _plan_shards(pieces, recipe.pieces_per_shard)
-    fonts = {name: choose_soundfont(name, recipe.audio.strict_soundfonts) for name in recipe.audio.soundfonts}
-    settings = _settings(pieces, recipe, fonts)
-    _claim(out, settings)
-    # Workers get the names of what is used: on a cluster, all machines then use the same.
-    used = tuple(fonts[name].name for name in recipe.audio.soundfonts)
-    recipe = replace(recipe, audio=replace(recipe.audio, soundfonts=used))
+    n_pieces = sum(len(plan.pieces) for plan in plans)
     open_plans = [plan for plan in plans if not sidecar_of(out / plan.name).is_file()]
     if open_plans:
         for _ in tqdm(bake_banks(recipe.audio), "sound banks", disable=not shown):
             pass
     n_open = sum(len(plan.pieces) for plan in open_plans)
-    with tqdm(total=len(pieces), initial=len(pieces) - n_open, unit=" pieces", disable=not shown) as bar:
+    with tqdm(total=n_pieces, initial=n_pieces - n_open, unit=" pieces", disable=not shown) as bar:
         parallel = joblib.Parallel(n_jobs=jobs, return_as=_result_order(), batch_size=1)
-        for plan in parallel(joblib.delayed(_render_shard)(plan, out, recipe) for plan in open_plans):
+        for plan in parallel(
+            joblib.delayed(_render_shard)(plan, out, recipe, os.getpid()) for plan in open_plans
+        ):
             bar.update(len(plan.pieces))
     manifest = _manifest(settings, [_read_json(sidecar_of(out / plan.name)) for plan in plans])
     write_json(out / _MANIFEST, manifest)
@@ -150,24 +168,29 @@ def _version(library: str) -> str | None:
         return None
 
 
-def _claim(out: Path, settings: dict[str, Any]) -> None:
-    """Claim a folder that is new or has the same settings, and delete drafts of a run that was killed."""
+def _check_folder(out: Path) -> None:
+    """Refuse a folder with files of others, but for what a run leaves that was killed at its very beginning."""
     try:
-        out.mkdir(parents=True, exist_ok=True)
-        found = out / _SETTINGS
-        if not found.is_file():
-            if any(out.iterdir()):
-                raise OutputError(f"{out}: the folder holds other files; choose a new folder")
-            write_json(found, settings)
-            return
-        for draft in out.glob(f"{DRAFT_PREFIX}*"):
-            draft.unlink(missing_ok=True)
-    except FileExistsError as error:
-        raise OutputError(f"{out}: is a file; expected a folder, or a new name") from error
+        if out.exists() and not out.is_dir():
+            raise OutputError(f"{out}: is a file; expected a folder, or a new name")
+        is_new = out.is_dir() and not (out / _SETTINGS).is_file()
+        if is_new and any(file.name != LOCK_FILE and not is_part(file) for file in out.iterdir()):
+            raise OutputError(f"{out}: the folder holds other files; choose a new folder")
     except OSError as error:
         if isinstance(error, OutputError):
             raise
         raise OutputError(f"{out}: cannot be written ({error.strerror})") from error
+
+
+def _claim(out: Path, settings: dict[str, Any]) -> None:
+    """Claim a folder that is new or has the same settings, and delete what a run left that was killed."""
+    for file in out.iterdir():
+        if is_part(file):
+            file.unlink(missing_ok=True)
+    found = out / _SETTINGS
+    if not found.is_file():
+        write_json(found, settings)
+        return
     difference = _first_difference(_read_json(found), settings)
     if difference is not None:
         raise OutputError(
@@ -187,7 +210,12 @@ def _first_difference(found: Any, wanted: Any, where: str = "") -> str | None:
 
 def _backend(backend: str | None, options: Mapping[str, Any]) -> AbstractContextManager[Any]:
     if backend is None:
-        return nullcontext()
+        active, _ = joblib.parallel.get_active_backend()
+        if not isinstance(active, LokyBackend):
+            return nullcontext()
+        backend = "loky"
+    if backend == "loky":
+        options = {"initializer": _begin_worker, "initargs": (os.getpid(),), **options}
     if backend == "ray":
         try:
             from ray.util.joblib import register_ray  # type: ignore[import-not-found]
@@ -203,14 +231,22 @@ def _backend(backend: str | None, options: Mapping[str, Any]) -> AbstractContext
     return config
 
 
+def _begin_worker(parent: int) -> None:
+    """End a worker of this machine with the run that started it, which may be dead already."""
+    if os.name == "posix" and os.getppid() != parent:
+        os._exit(1)
+    end_with_parent(parent)
+
+
 def _result_order() -> str:
     """Return how the active backend can return results: as they become ready, or else all at the end."""
     active, _ = joblib.parallel.get_active_backend()
     return "generator_unordered" if active.supports_return_generator else "list"
 
 
-def _render_shard(plan: _ShardPlan, out: Path, recipe: RenderRecipe) -> _ShardPlan:
-    """Write one shard and its JSON file."""
+def _render_shard(plan: _ShardPlan, out: Path, recipe: RenderRecipe, parent: int) -> _ShardPlan:
+    """Write one shard and its JSON file; if this is a worker of `parent`, it does not outlive it."""
+    end_with_parent(parent)
     reports: list[PieceReport] = []
     written = write_shard(out / plan.name, _samples(plan.pieces, recipe, reports))
     content = {

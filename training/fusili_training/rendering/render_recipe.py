@@ -6,17 +6,18 @@ are drawn uniformly for each piece.
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, get_args
 
+from fusili_mir.boundary import reading
 from fusili_mir.dataclass_tables import read_table
 from fusili_mir.errors import InputError
 from fusili_mir.geometry import strip_height_px
 from fusili_mir.model.manifest import SegmentShape
 from fusili_mir.pages.engraving import MusicFont
+from fusili_mir.untrusted_toml import read_toml
 from fusili_training.sound.expression import Expression
 
 __all__ = [
@@ -254,16 +255,12 @@ class RenderRecipe:
 
 def load_render_recipe(filename: str | Path) -> RenderRecipe:
     """Read a recipe; keys that it does not name keep their defaults, an unknown key is an error."""
-    try:
-        table = tomllib.loads(Path(filename).read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InputError(f"{filename}: cannot be read ({error.strerror})") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise InputError(f"{filename} is not a TOML file: {error}") from error
-    try:
-        return read_table(RenderRecipe, table)
-    except InputError as error:
-        raise InputError(f"{filename}: {error}") from error
+    table = read_toml(Path(filename))
+    with reading(filename, "expected a recipe"):
+        try:
+            return read_table(RenderRecipe, table)
+        except InputError as error:
+            raise InputError(f"{filename}: {error}") from error
 
 
 def _check(holds: bool, name: str, value: object, expected: str) -> None:

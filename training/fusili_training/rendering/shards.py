@@ -12,7 +12,6 @@ from __future__ import annotations
 import hashlib
 import io
 import json
-import os
 import tarfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -20,12 +19,10 @@ from pathlib import Path
 from typing import IO, Any
 
 from fusili_mir.errors import OutputError
+from fusili_mir.whole_files import whole_file
 from fusili_training.rendering.pair_segments import Sample
 
-__all__ = ["DRAFT_PREFIX", "shard_name", "sidecar_of", "write_json", "write_shard"]
-
-DRAFT_PREFIX = ".draft-"
-"""Prefix of the names of files that are being written."""
+__all__ = ["shard_name", "sidecar_of", "write_json", "write_shard"]
 
 
 def shard_name(split: str, number: int) -> str:
@@ -54,7 +51,7 @@ def write_shard(shard: Path, samples: Iterable[Sample]) -> dict[str, Any]:
         Content of the sidecar: size and SHA-256 of the archive; key, original, place and size of each pair.
     """
     listed = []
-    with _draft(shard) as file:
+    with _whole(shard) as file:
         digest = _HashingFile(file)
         with tarfile.open(fileobj=digest, mode="w", format=tarfile.USTAR_FORMAT) as archive:  # type: ignore[call-overload]
             for sample in samples:
@@ -78,7 +75,7 @@ def write_shard(shard: Path, samples: Iterable[Sample]) -> dict[str, Any]:
 
 def write_json(path: Path, content: dict[str, Any]) -> None:
     """Write a JSON file that appears only when it is complete."""
-    with _draft(path) as file:
+    with _whole(path) as file:
         file.write((json.dumps(content, indent=1) + "\n").encode())
 
 
@@ -101,21 +98,10 @@ class _HashingFile:
 
 
 @contextmanager
-def _draft(path: Path) -> Iterator[IO[bytes]]:
+def _whole(path: Path) -> Iterator[IO[bytes]]:
     """Open a file that gets its name when the context ends without an error."""
-    draft = path.with_name(f"{DRAFT_PREFIX}{path.name}-{os.getpid()}")
     try:
-        with draft.open("wb") as file:
+        with whole_file(path) as file:
             yield file
-            file.flush()
-            os.fsync(file.fileno())
-        draft.replace(path)
-    except OSError as error:
-        if isinstance(error, OutputError):
-            raise
-        raise OutputError(
-            f"{path}: cannot be written ({error.strerror or error}); finished shards are kept, repeat the "
-            "command to continue"
-        ) from error
-    finally:
-        draft.unlink(missing_ok=True)
+    except OutputError as error:
+        raise OutputError(f"{error}; finished shards are kept, repeat the command to continue") from error

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,7 +17,8 @@ import soxr
 
 from fusili_mir.arrays import Float32, Float64
 from fusili_mir.errors import InputError
-from fusili_training.pitches import HIGHEST_PITCH, LOWEST_PITCH, STEP_SEMITONES
+from fusili_training.pitches import HIGHEST_PITCH, LOWEST_PITCH
+from fusili_training.sound.sample_names import sample_layers
 from fusili_training.sound.soundbank import SoundBank, load_soundbank, save_soundbank
 from fusili_training.sound.soundfonts import FLUIDSYNTH_HZ, NoteRequest, Soundfont, play_notes
 
@@ -28,11 +28,13 @@ __all__ = ["bake_sample_folder", "bake_soundfont", "cached_soundbank"]
 _HELD_SEC = 6.0
 _RING_SEC = 1.5  # by then, the slowest releases have fallen by 50 dB
 _EARLY_SEC, _EARLY_RING_SEC = 0.4, 1.1  # of the second playing, which measures the release
-_LOOP_SEC, _CROSSFADE_SEC = 2.0, 0.5
+_LOOP_SEC, _CROSSFADE_SEC = 2.0, 0.5  # less for shorter notes
+_SHORTEST_LOOPED_SEC = 0.5
 _ATTACK_DB = -50.0  # below the peak: silence before the attack
 _SILENCE_DB = -70.0  # below the peak: the end of a note that dies away
 _SUSTAINED_DB = -16.0  # relative to the peak: a note still this loud after `_HELD_SEC` is sustained
 _FADE_SEC = 0.02
+_HIGHEST_HEARD_HZ, _NEARLY = 5000.0, 0.85
 _REFERENCE_RMS, _REFERENCE_VELOCITY = 0.03, 64
 _ENVELOPE_SEC = 0.01
 _RELEASE_RANGE_DB_PER_SEC = (12.0, 1500.0)
@@ -41,8 +43,8 @@ _DAMPER_DB_PER_SEC, _UNDAMPED_DB_PER_SEC, _FIRST_UNDAMPED = (
     20.0,
     90,
 )  # a grand piano has no dampers above F6
-_WIDEST_GAP = 6  # semitones between a recording and a key that borrows it
-_NOTE_NAME = re.compile(r"^([A-Ga-g])([#sb]?)(-?\d)(?:v(\d+))?$")
+_NARROWEST = 12  # semitones from the lowest to the highest recording
+_WIDEST_GAP = 6  # semitones between a recording and a key within its range that borrows it
 
 _PITCHES = range(LOWEST_PITCH, HIGHEST_PITCH + 1)
 
@@ -105,9 +107,9 @@ def bake_sample_folder(
     Parameters
     ----------
     folder : path
-        Folder with audio files, also in subfolders, named after their note (``A0.wav``, ``F#3.flac``,
-        ``Eb4.ogg``) or after note and velocity layer, 1 to 16 (``D#2v8.ogg``). Keys without a recording borrow
-        the nearest one, retuned.
+        Folder with audio files, also in subfolders, named after their note and their layer of velocity, see
+        `fusili_training.sound.sample_names`. Keys without a recording borrow the nearest one, retuned. Whether
+        octaves are counted as usual is heard.
     sample_rate_hz : int
     name, licence : str
         Stored in the bank; the name defaults to that of the folder.
@@ -117,21 +119,19 @@ def bake_sample_folder(
     SoundBank
     """
     place = Path(folder)
-    layers: dict[int, dict[int, Path]] = {}
-    for path in sorted(place.rglob("*")):
-        named = _NOTE_NAME.match(path.stem)
-        if named and path.is_file():
-            step, sign, octave, layer = named.groups()
-            pitch = (
-                12 * (int(octave) + 1) + STEP_SEMITONES[step.upper()] + {"": 0, "#": 1, "s": 1, "b": -1}[sign]
-            )
-            velocity = min(8 * int(layer), 127) if layer else _REFERENCE_VELOCITY
-            layers.setdefault(velocity, {})[pitch] = path
+    layers = sample_layers(path for path in place.rglob("*") if path.is_file())
     if not layers:
         raise InputError(f"{place}: no note recordings found; expected files named like A0.wav or D#2v8.ogg")
+    named = [(pitch, path) for files in layers.values() for pitch, path in files.items()]
+    up = 12 * _octaves_up(named)
+    lowest, highest = min(named)[0], max(named)[0]
+    if highest - lowest < _NARROWEST:
+        raise InputError(
+            f"{place}: recordings of MIDI pitch {lowest} to {highest}; expected an octave at least"
+        )
     sounds = []
     for velocity in sorted(layers):
-        recordings = {pitch: _read_recording(path) for pitch, path in layers[velocity].items()}
+        recordings = {pitch + up: _read_recording(path) for pitch, path in layers[velocity].items()}
         sounds.append([_borrow(recordings, pitch, sample_rate_hz, place) for pitch in _PITCHES])
     release = np.array(
         [_DAMPER_DB_PER_SEC if p < _FIRST_UNDAMPED else _UNDAMPED_DB_PER_SEC for p in _PITCHES]
@@ -156,9 +156,29 @@ def _read_recording(path: Path) -> _Recording:
     return _Recording(mono, rate_hz)
 
 
+def _octaves_up(files: list[tuple[int, Path]]) -> int:
+    """Return by how many octaves notes sound above their names, which not all libraries count alike."""
+    heard = [_heard_pitch(_read_recording(path)) - pitch for pitch, path in files]
+    return round(float(np.median(heard)) / 12)
+
+
+def _heard_pitch(recording: _Recording) -> float:
+    """Estimate the MIDI pitch of a note by the autocorrelation of its first second."""
+    sound = recording.sound[: recording.rate_hz]
+    size = 2 ** int(np.ceil(np.log2(2 * len(sound))))
+    power = np.square(np.abs(np.fft.rfft(sound * np.hanning(len(sound)), size)))
+    alike = np.fft.irfft(power)[: len(sound) // 2]
+    rises = np.flatnonzero(np.diff(alike) > 0)
+    first = max(int(recording.rate_hz / _HIGHEST_HEARD_HZ), int(rises[0]) if len(rises) else 1)
+    # Multiples of the period are peaks, too: the shortest of those that are nearly as high is the period.
+    high = first + np.flatnonzero(alike[first:] >= _NEARLY * alike[first:].max(initial=0.0))
+    period = high[0] + int(np.argmax(alike[high[0] : high[0] + max(2, high[0] // 8)])) if len(high) else 1
+    return float(69 + 12 * np.log2(recording.rate_hz / period / 440.0))
+
+
 def _borrow(recordings: dict[int, _Recording], pitch: int, sample_rate_hz: int, place: Path) -> Float32:
     nearest = min(recordings, key=lambda other: (abs(other - pitch), other))
-    if abs(nearest - pitch) > _WIDEST_GAP:
+    if abs(nearest - pitch) > _WIDEST_GAP and min(recordings) < pitch < max(recordings):
         raise InputError(f"no recording within {_WIDEST_GAP} semitones of MIDI pitch {pitch} in {place}")
     source = recordings[nearest]
     return _tuned(source.sound, source.rate_hz * 2 ** ((pitch - nearest) / 12), sample_rate_hz)
@@ -184,13 +204,16 @@ def _assemble(
     middle = sounds[len(sounds) // 2]
     sustained = float(np.median([_closing_db(sound, sample_rate_hz) for sound in middle])) > _SUSTAINED_DB
     shortest = min(len(sound) for layer in sounds for sound in layer)
-    loop = round(_LOOP_SEC * sample_rate_hz) if sustained else 0
-    crossfade = round(_CROSSFADE_SEC * sample_rate_hz)
-    if sustained and shortest < loop + crossfade:
-        raise InputError(
-            f"the shortest sustained note of {name!r} lasts {shortest / sample_rate_hz:.2f} s; "
-            f"expected at least {_LOOP_SEC + _CROSSFADE_SEC} s, so that it can be looped"
-        )
+    loop, crossfade = 0, round(_CROSSFADE_SEC * sample_rate_hz)
+    if sustained:
+        shortest_sec = shortest / sample_rate_hz
+        if shortest_sec < _SHORTEST_LOOPED_SEC:
+            raise InputError(
+                f"the shortest sustained note of {name!r} lasts {shortest_sec:.2f} s; "
+                f"expected at least {_SHORTEST_LOOPED_SEC} s, so that it can be looped"
+            )
+        share = min(1.0, shortest_sec / (_LOOP_SEC + _CROSSFADE_SEC))
+        loop, crossfade = int(share * _LOOP_SEC * sample_rate_hz), int(share * crossfade)
     finished = [
         [_loopable(sound, loop, crossfade) if sustained else _dying(sound, sample_rate_hz) for sound in layer]
         for layer in sounds

@@ -20,6 +20,7 @@ from fusili_mir.errors import InputError
 
 __all__ = [
     "DEFAULT_VELOCITY",
+    "DYNAMIC_LEVELS",
     "PERFORMED_DTYPE",
     "SCORE_NOTE_DTYPE",
     "PerformedArray",
@@ -66,7 +67,7 @@ for a note that is not in the score."""
 
 DEFAULT_VELOCITY = 64
 
-_LEVELS = {
+DYNAMIC_LEVELS = {
     "pppp": 16,
     "ppp": 24,
     "pp": 36,
@@ -78,6 +79,7 @@ _LEVELS = {
     "fff": 114,
     "ffff": 122,
 }
+"""Velocity of each dynamic mark."""
 _HAIRPIN_STEP = 16  # velocity change of a hairpin that no dynamic level follows
 _SFORZATO = 20
 _ACCENTS = {"accent": 12, "strong-accent": 18}
@@ -162,9 +164,9 @@ def _marked_velocity(part: ps.Part, onset_quarter: Float64) -> Float64:
     """Return the velocities (n,) that the dynamic levels and hairpins of a part give at some quarters (n,)."""
     directions = list(part.iter_all(ps.LoudnessDirection, include_subclasses=True))
     levels = sorted(
-        (float(part.quarter_map(mark.start.t)), float(_LEVELS[mark.text]))
+        (float(part.quarter_map(mark.start.t)), float(DYNAMIC_LEVELS[mark.text]))
         for mark in directions
-        if mark.text in _LEVELS
+        if mark.text in DYNAMIC_LEVELS
     )
     starts = [quarter for quarter, _ in levels]
 

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
-import tempfile
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -18,6 +16,8 @@ import numpy.typing as npt
 
 from fusili_mir.arrays import Float64, Int64
 from fusili_mir.errors import InputError, OutputError
+from fusili_mir.staging import staged_folder
+from fusili_mir.untrusted_json import read_json
 from fusili_training.pitches import LOWEST_PITCH, N_PITCHES
 
 __all__ = [
@@ -143,27 +143,22 @@ def save_soundbank(bank: SoundBank, folder: str | os.PathLike[str]) -> None:
         "loop_length": bank.loop_length,
         "gain": bank.gain,
     }
+    if goal.exists():
+        return
     try:
-        goal.parent.mkdir(parents=True, exist_ok=True)
-        draft = Path(tempfile.mkdtemp(prefix=".draft-", dir=goal.parent))
-        try:
+        with staged_folder(goal, alone=False) as draft:
             (draft / _META).write_text(json.dumps(meta, sort_keys=True), encoding="utf-8")
             np.save(draft / _SAMPLES, np.ascontiguousarray(bank.samples), allow_pickle=False)
-            draft.chmod(0o755)
-            if not goal.exists():
-                draft.rename(goal)
-        finally:
-            shutil.rmtree(draft, ignore_errors=True)
-    except OSError as error:
+    except OutputError as error:
         if not goal.is_dir():  # otherwise another process has just written the same bank
-            raise OutputError(f"cannot write sound bank {goal}: {error.strerror or error}") from error
+            raise OutputError(f"cannot write sound bank {error}") from error
 
 
 def load_soundbank(folder: str | os.PathLike[str]) -> SoundBank:
     """Open a bank written by `save_soundbank`; its samples stay on disk until they are used."""
     path = Path(folder)
     try:
-        meta = json.loads((path / _META).read_text(encoding="utf-8"))
+        meta = read_json(path / _META, "bake it again", "table_bytes")
         if meta.get("format") != _FORMAT:
             raise InputError(
                 f"{path} has the format {meta.get('format')!r}; expected {_FORMAT!r}: bake it again"
@@ -187,7 +182,7 @@ def load_soundbank(folder: str | os.PathLike[str]) -> SoundBank:
         )
     except InputError:
         raise
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+    except Exception as error:  # whatever is wrong with it, it is to be baked again
         raise InputError(
             f"cannot read sound bank {path}: {type(error).__name__} {error}; bake it again"
         ) from error

@@ -1,0 +1,244 @@
+"""Fit the network that hears which pitches are struck, and put it into a bundle.
+
+    python benchmarks/fit_attack_network.py train RUN [--steps 4000] [--pieces 250] [--corpus ../shared/data]
+    python benchmarks/fit_attack_network.py measure RUN
+    python benchmarks/fit_attack_network.py export RUN BUNDLE
+
+`train` makes scenes of 5 s (`fusili_training.listening`) while it learns from them: passages of training pieces
+and textures made by rule, played by the instruments of `training/recipes/listening/attacks.toml`. Soundfonts
+come from Debian; folders of samples are looked for in those that FUSILI_SOUNDFONTS names (docs/model.md says
+where they are from). RUN keeps `last.pt`, from which an interrupted run goes on. `measure` says how well attacks
+of unheard instruments are found, beside the spectral attack map. `export` writes `attacks.onnx` into a bundle;
+the law of timing is to be fitted anew after that (`fit_decoder.py law`, `certainty` and `piece`).
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import tomllib
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from fusili_export.attack_graph import export_attack_network
+from fusili_mir.arrays import Float32
+from fusili_mir.audio.attack_meter import AttackMeter
+from fusili_mir.errors import FusiliError
+from fusili_mir.model.bundle import load_bundle
+from fusili_mir.scores.score_file import read_score_file
+from fusili_training.listening.attack_network import HOP_SEC, SAMPLE_RATE_HZ, AttackNetwork
+from fusili_training.listening.scenes import Instruments, Scene, SceneMaker, attack_targets
+from fusili_training.random_streams import random_stream
+from fusili_training.rendering.corpus import list_corpus, select_pieces
+from fusili_training.rendering.render_recipe import AudioOptions
+from fusili_training.rendering.sound_choice import open_bank
+from fusili_training.sound.sounding_score import SoundingScore, read_sounding_score
+
+RECIPE = Path(__file__).parents[1] / "training" / "recipes" / "listening" / "attacks.toml"
+LEARNING_RATE, WARM_UP = 6e-3, 100
+ATTACK_WEIGHT = 4.0  # of a step with an attack, beside one without
+NEAR_STEPS = 3  # how far a peak may be from an attack
+KINDS = {"songs": "*openscore_lieder*", "quartets": "*openscore_quartets*"}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("task", choices=("train", "measure", "export"))
+    parser.add_argument("run", type=Path)
+    parser.add_argument("bundle", type=Path, nargs="?")
+    parser.add_argument("--corpus", type=Path, default=Path("../shared/data"))
+    parser.add_argument("--pieces", type=int, default=250)
+    parser.add_argument("--steps", type=int, default=4000)
+    parser.add_argument("--scenes", type=int, default=120, help="number of scenes that are measured")
+    arguments = parser.parse_args()
+    warnings.simplefilter("ignore")
+    torch.set_num_threads(1)
+    torch.set_flush_denormal(True)
+    recipe = tomllib.loads(RECIPE.read_text(encoding="utf-8"))
+    if arguments.task == "train":
+        maker = scene_maker(recipe, "", train_scores(arguments.corpus, arguments.pieces))
+        train(maker, arguments.run, arguments.steps, recipe["batch_size"])
+    elif arguments.task == "measure":
+        measure(scene_maker(recipe, "unheard_", []), load_network(arguments.run), arguments.scenes)
+    else:
+        if arguments.bundle is None:
+            parser.error("export needs a BUNDLE")
+        export_attack_network(
+            load_network(arguments.run), load_bundle(arguments.bundle), provenance(arguments.run, recipe)
+        )
+
+
+def provenance(run: Path, recipe: dict[str, Any]) -> dict[str, Any]:
+    """Return what the manifest says about the origin of a network, attributions included."""
+    saved = torch.load(run / "last.pt", weights_only=True)
+    return {
+        "trained_on": recipe["trained_on"],
+        "instruments": recipe["instruments"],
+        "steps": saved["step"],
+        "batch_size": recipe["batch_size"],
+    }
+
+
+def scene_maker(recipe: dict[str, Any], which: str, scores: list[SoundingScore]) -> SceneMaker:
+    options = AudioOptions(sample_rate_hz=SAMPLE_RATE_HZ)
+    keyboards = [open_bank(name, program, options) for name, program in recipe[f"{which}keyboards"]]
+    others = [
+        (open_bank(name, program, options), (low, high))
+        for name, program, low, high in recipe[f"{which}others"]
+    ]
+    return SceneMaker(scores, Instruments(keyboards, others), recipe["scene_sec"])
+
+
+def train_scores(corpus: Path, number: int) -> list[SoundingScore]:
+    """Read songs and, one in eight, quartets of the training split."""
+    scores = []
+    for kind, share in (("songs", 7 / 8), ("quartets", 1 / 8)):
+        pieces = select_pieces(list_corpus(corpus), ["CC0-1.0"], ["train"], KINDS[kind])
+        order = random_stream(0, "fit_attack_network", kind).permutation(len(pieces))
+        for piece in order[: round(share * number)]:
+            try:
+                scores.append(read_sounding_score(read_score_file(pieces[piece].file)))
+            except FusiliError as error:
+                print(f"left out: {error}")
+    return scores
+
+
+@dataclass(frozen=True)
+class Batch:
+    waveforms: Tensor  # (B, n_samples)
+    targets: Tensor  # (B, n_steps, 88)
+
+
+def batches(maker: SceneMaker, size: int, first: int) -> Iterator[Batch]:
+    step = first
+    while True:
+        scenes = [maker.draw(random_stream(1, "scene", str(step), str(item))) for item in range(size)]
+        n_steps = len(scenes[0].samples) // round(HOP_SEC * SAMPLE_RATE_HZ)
+        targets = [attack_targets(scene, n_steps, HOP_SEC) for scene in scenes]
+        yield Batch(
+            torch.from_numpy(np.stack([s.samples for s in scenes])), torch.from_numpy(np.stack(targets))
+        )
+        step += 1
+
+
+def attack_loss(logits: Tensor, targets: Tensor) -> Tensor:
+    """Cross-entropy; attacks are rare, so that they count more."""
+    each = functional.binary_cross_entropy_with_logits(logits, targets, reduction="none")
+    weights = 1 + ATTACK_WEIGHT * targets
+    return (each * weights).sum() / targets.sum().clamp_min(1.0)
+
+
+def learning_rate(step: int, n_steps: int) -> float:
+    """Rise for some steps, then fall along a cosine."""
+    return (
+        LEARNING_RATE * min(1.0, (step + 1) / WARM_UP) * (0.505 + 0.495 * math.cos(math.pi * step / n_steps))
+    )
+
+
+def train(maker: SceneMaker, run: Path, n_steps: int, batch_size: int) -> None:
+    torch.manual_seed(0)
+    network = AttackNetwork().to(memory_format=torch.channels_last)
+    average = torch.optim.swa_utils.AveragedModel(
+        network, multi_avg_fn=torch.optim.swa_utils.get_ema_multi_avg_fn(0.995), use_buffers=True
+    )
+    optimiser = torch.optim.AdamW(network.parameters(), LEARNING_RATE, weight_decay=1e-4)
+    run.mkdir(parents=True, exist_ok=True)
+    last, first = run / "last.pt", 0
+    if last.exists():
+        saved = torch.load(last, weights_only=True)
+        first = saved["step"]
+        for part, name in ((network, "network"), (average, "average"), (optimiser, "optimiser")):
+            part.load_state_dict(saved[name])
+    recent = []
+    for step, batch in enumerate(batches(maker, batch_size, first), start=first):
+        if step >= n_steps:
+            break
+        for group in optimiser.param_groups:
+            group["lr"] = learning_rate(step, n_steps)
+        loss = attack_loss(network(batch.waveforms), batch.targets)
+        optimiser.zero_grad()
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(network.parameters(), 2.0)
+        optimiser.step()
+        average.update_parameters(network)
+        recent.append(loss.item())
+        if (step + 1) % 20 == 0:
+            print(f"step {step + 1}: loss {np.mean(recent[-20:]):.3f}", flush=True)
+        if (step + 1) % 50 == 0 or step + 1 == n_steps:
+            content = {
+                "step": step + 1,
+                "network": network.state_dict(),
+                "average": average.state_dict(),
+                "optimiser": optimiser.state_dict(),
+            }
+            torch.save(content, run / "part.pt")
+            (run / "part.pt").replace(last)
+
+
+def load_network(run: Path) -> AttackNetwork:
+    """Return the network with the running average of its weights."""
+    network = AttackNetwork()
+    average = torch.optim.swa_utils.AveragedModel(network, use_buffers=True)
+    average.load_state_dict(torch.load(run / "last.pt", weights_only=True)["average"])
+    module: AttackNetwork = average.module.eval()
+    return module
+
+
+@torch.no_grad()
+def measure(maker: SceneMaker, network: AttackNetwork, n_scenes: int) -> None:
+    scenes = [maker.draw(random_stream(2, "measured", str(number))) for number in range(n_scenes)]
+    heard = [torch.sigmoid(network(torch.from_numpy(s.samples[None])))[0].numpy() for s in scenes]
+    print(
+        "| attacks of unheard instruments | precision | recall | F | median distance, ms |\n"
+        + "|"
+        + " --- |" * 5
+    )
+    for name, maps in (("network", heard), ("spectral map", [spectral(scene) for scene in scenes])):
+        best = max(
+            (found(maps, scenes, level) for level in np.linspace(0.05, 0.95, 19)), key=lambda row: row[2]
+        )
+        print(f"| {name} | {best[0]:.3f} | {best[1]:.3f} | {best[2]:.3f} | {best[3]:.1f} |")
+
+
+def spectral(scene: Scene) -> Float32:
+    meter = AttackMeter(SAMPLE_RATE_HZ)
+    for _ in meter.listen([scene.samples]):
+        pass
+    steps = meter.attacks().strength.astype(np.float32)
+    middles = (steps[:-1] + steps[1:]) / 2  # from steps to the middles between them
+    return np.minimum(middles, 1.0)
+
+
+def found(maps: list[Float32], scenes: list[Scene], level: float) -> tuple[float, float, float, float]:
+    """Return precision, recall, F and the median distance in ms of peaks above a level."""
+    n_peaks = n_right = n_attacks = 0
+    distances = []
+    for strength, scene in zip(maps, scenes, strict=True):
+        inner = strength[1:-1]
+        is_peak = (inner > strength[:-2]) & (inner >= strength[2:]) & (inner > level)
+        step, key = np.nonzero(is_peak)
+        place, pitch = step + 1.5, key + 21
+        n_peaks += len(place)
+        for onset_sec, wanted in zip(scene.onset_sec, scene.pitch, strict=True):
+            n_attacks += 1
+            away = np.abs(place[pitch == wanted] - onset_sec / HOP_SEC)
+            if len(away) and away.min() <= NEAR_STEPS:
+                n_right += 1
+                distances.append(float(away.min()))
+    precision, recall = n_right / max(n_peaks, 1), n_right / max(n_attacks, 1)
+    score = 2 * precision * recall / max(precision + recall, 1e-9)
+    return precision, recall, score, 1000 * HOP_SEC * float(np.median(distances or [np.nan]))
+
+
+if __name__ == "__main__":
+    main()

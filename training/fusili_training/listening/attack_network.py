@@ -1,0 +1,140 @@
+"""A network that hears attacks: how likely each pitch of a piano is struck at each step of 10 ms.
+
+Its front end is a log-frequency spectrum, once with long windows, which tell pitches apart, and once with short
+ones, which date attacks. All further layers treat all pitches alike: a pitch sees its own bands and those of its
+partials, so what is learnt in one octave holds in all others. They run on a grid of 20 ms, and the last one says
+in which half of a cell the attack is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from fusili_training.backbones.filter_bank import BandSpectrum, band_centres_hz
+from fusili_training.backbones.precision import full_precision
+from fusili_training.pitches import LOWEST_PITCH, N_PITCHES
+
+__all__ = ["HOP_SEC", "SAMPLE_RATE_HZ", "AttackNetwork", "AttackNetworkOptions"]
+
+SAMPLE_RATE_HZ = 16_000
+HOP_SEC = 0.01
+
+_BANDS_PER_SEMITONE = 2
+_HIGHEST_HZ = 7_600.0
+_GAIN = 300.0  # in log(1 + gain * amplitude): soft notes remain visible beside loud ones
+_STEPS = 2  # in a cell
+_LONG_WINDOWS = ((0.0, 0.26), (260.0, 0.12), (1050.0, 0.06), (2100.0, 0.04))  # from this Hz on: seconds
+_SHORT_WINDOWS = ((0.0, 0.06), (1050.0, 0.03))
+_PARTIALS = (-24, -19, -12, 0, 12, 19, 24, 28, 31, 34, 36)  # in semitones: the first eight, and three below
+_CONFUSABLE = (-19, -12, 12, 19, 24)  # pitches whose partials are also those of a pitch
+
+
+@dataclass(frozen=True)
+class AttackNetworkOptions:
+    """Sizes of the network.
+
+    Attributes
+    ----------
+    stem_channels, channels : int
+        Features of a pitch before and after its partials are brought together.
+    dilations : tuple of int
+        Distance in time of what each block sees, in cells of 20 ms.
+    """
+
+    stem_channels: int = 12
+    channels: int = 24
+    dilations: tuple[int, ...] = (1, 2, 4, 1)
+
+
+class AttackNetwork(nn.Module):
+    """Waveforms [shape=(B, n_samples)] -> logits of attacks [shape=(B, n_steps, 88)].
+
+    Step i is the time from ``i * 0.01`` to ``(i + 1) * 0.01`` s; the number of steps is even.
+    """
+
+    def __init__(self, options: AttackNetworkOptions | None = None) -> None:
+        super().__init__()
+        sizes = options or AttackNetworkOptions()
+        hop = round(HOP_SEC * SAMPLE_RATE_HZ)
+        self.long = _MixedSpectrum(_LONG_WINDOWS, _STEPS * hop)
+        self.short = _MixedSpectrum(_SHORT_WINDOWS, hop)
+        stride = _BANDS_PER_SEMITONE
+        self.long_stem = nn.Conv2d(1, sizes.stem_channels, (5, 5), (1, stride), padding=2, bias=False)
+        self.short_stem = nn.Conv2d(1, sizes.stem_channels, (6, 5), (_STEPS, stride), padding=2, bias=False)
+        self.stem_norm = nn.BatchNorm2d(sizes.stem_channels)
+        self.gather = nn.Conv2d(len(_PARTIALS) * sizes.stem_channels, sizes.channels, 1)
+        self.blocks = nn.ModuleList(_Block(sizes.channels, dilation) for dilation in sizes.dilations)
+        self.again = nn.Conv2d(len(_CONFUSABLE) * sizes.channels, sizes.channels, 1)
+        self.out = nn.Conv2d(sizes.channels, _STEPS, (3, 1), padding=(1, 0))
+        nn.init.constant_(self.out.get_parameter("bias"), -5.0)  # attacks are rare
+
+    def forward(self, waveforms: Tensor) -> Tensor:
+        """Return logits; what sounds at the ends is heard as if silence surrounded it."""
+        long, short = self.long(waveforms)[:, None], self.short(waveforms)[:, None]  # (B, 1, steps, bands)
+        stem = functional.relu(self.stem_norm(self.long_stem(long) + self.short_stem(short)))
+        features = functional.relu(self.gather(_at_steps(stem, _PARTIALS)))  # (B, C, cells, 88)
+        half = len(self.blocks) // 2
+        for block in self.blocks[:half]:
+            features = block(features)
+        features = features + functional.relu(self.again(_at_steps(features, _CONFUSABLE)))
+        for block in self.blocks[half:]:
+            features = block(features)
+        cells: Tensor = self.out(features)  # (B, 2, cells, 88)
+        return cells.permute(0, 2, 1, 3).flatten(1, 2)
+
+
+def _at_steps(features: Tensor, semitones: Sequence[int]) -> Tensor:
+    """Bring to each pitch the features some semitones away [shape=(B, C * steps, cells, 88)]."""
+    below, above = -min(semitones), max(semitones)
+    padded = functional.pad(features, (below, max(0, N_PITCHES + above - features.shape[3])))
+    return torch.cat([padded[..., below + step : below + step + N_PITCHES] for step in semitones], dim=1)
+
+
+class _Block(nn.Module):
+    """A residual block: along time, then along pitch."""
+
+    def __init__(self, channels: int, dilation: int) -> None:
+        super().__init__()
+        self.along_time = nn.Conv2d(
+            channels, channels, (3, 1), padding=(dilation, 0), dilation=(dilation, 1), bias=False
+        )
+        self.norm = nn.BatchNorm2d(channels)
+        self.along_pitch = nn.Conv2d(channels, channels, (1, 3), padding=(0, 1), bias=False)
+        self.end_norm = nn.BatchNorm2d(channels)
+
+    def forward(self, features: Tensor) -> Tensor:
+        """Return features [shape=(B, C, cells, 88)]."""
+        mixed = functional.relu(self.norm(self.along_time(features)))
+        updated: Tensor = functional.relu(features + self.end_norm(self.along_pitch(mixed)))
+        return updated
+
+
+class _MixedSpectrum(nn.Module):
+    """Log amplitudes [shape=(B, n_steps, n_bands)] with a window for each range of frequencies."""
+
+    def __init__(self, windows: Sequence[tuple[float, float]], hop_samples: int) -> None:
+        super().__init__()
+        bands_per_octave = 12 * _BANDS_PER_SEMITONE
+        lowest_hz = 440.0 * 2.0 ** ((LOWEST_PITCH - 69) / 12)
+        centres_hz = band_centres_hz(lowest_hz, _HIGHEST_HZ, bands_per_octave)
+        ends_hz = [start_hz for start_hz, _ in windows[1:]] + [float("inf")]
+        self.ranges = nn.ModuleList(
+            BandSpectrum(
+                SAMPLE_RATE_HZ,
+                hop_samples,
+                window_sec,
+                centres_hz[(centres_hz >= start_hz) & (centres_hz < end_hz)],
+                bands_per_octave,
+            )
+            for (start_hz, window_sec), end_hz in zip(windows, ends_hz, strict=True)
+        )
+
+    def forward(self, waveforms: Tensor) -> Tensor:
+        with full_precision(waveforms.device):
+            amplitudes = torch.cat([each(waveforms) for each in self.ranges], dim=2)
+            return torch.log1p(_GAIN * amplitudes)
