@@ -25,15 +25,15 @@ from fusili_mir.batch.pair_table import PairsLike, as_pairs
 from fusili_mir.batch.pair_workers import align_here, align_on_cluster, group_by_score
 from fusili_mir.batch.summary_page import summary_html
 from fusili_mir.batch.summary_table import summary_csv
-from fusili_mir.batch.whole_file import write_whole
 from fusili_mir.batch.work_settings import WorkSettings
 from fusili_mir.errors import InputError, OutputError
 from fusili_mir.folder_lock import locked_folder
 from fusili_mir.model.bundle import Bundle, default_bundle, load_bundle
 from fusili_mir.model.encoder import Encoder
-from fusili_mir.model.sessions import default_threads
+from fusili_mir.model.sessions import usable_cpus
 from fusili_mir.output.alignment_files import check_formats
 from fusili_mir.progress import progress_shown
+from fusili_mir.whole_files import write_text
 
 __all__ = ["align_many"]
 
@@ -99,7 +99,7 @@ def align_many(
     asked = [] if match is not None else as_pairs(pairs, options)
     check_formats(formats, "the pairs", has_notes=True)
     bundle = model if isinstance(model, Bundle) else load_bundle(model) if model else default_bundle()
-    n_workers = default_threads() if jobs == -1 else jobs
+    n_workers = usable_cpus() if jobs == -1 else jobs
     settings = WorkSettings(
         out=str(Path(out).absolute()),
         model=None if model is None else str(bundle.folder.absolute()),
@@ -107,7 +107,6 @@ def align_many(
         device=device,
         device_options=dict(device_options or {}),
         batch_size=batch_size,
-        n_threads=1 if dask else max(1, default_threads() // n_workers),
         formats=tuple(formats),
     )
     with locked_folder(out):
@@ -166,8 +165,8 @@ class _Summary:
         """Write both files."""
         reports = self.reports
         n_pairs = len(self._names) + len(self._unmatched)
-        write_whole(self._folder / "summary.csv", summary_csv(reports))
-        write_whole(self._folder / "index.html", summary_html(reports, n_pairs, self._folder))
+        write_text(self._folder / "summary.csv", summary_csv(reports))
+        write_text(self._folder / "index.html", summary_html(reports, n_pairs, self._folder))
         self._written_sec = time.monotonic()
 
 

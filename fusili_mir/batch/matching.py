@@ -16,7 +16,6 @@ from typing import Any
 from fusili_mir.batch.pair_report import PairReport
 from fusili_mir.batch.pair_request import PairRequest, with_names
 from fusili_mir.batch.pair_table import parse_options
-from fusili_mir.batch.whole_file import write_whole
 from fusili_mir.batch.work_settings import stamp_files
 from fusili_mir.collection.index import Index, open_index
 from fusili_mir.collection.kinds import kind_of, list_files
@@ -24,6 +23,7 @@ from fusili_mir.collection.searching import search
 from fusili_mir.errors import FusiliError, InputError
 from fusili_mir.model.encoder import Encoder
 from fusili_mir.progress import progress_bar
+from fusili_mir.whole_files import write_text
 
 __all__ = ["MATCHES_FILE", "match_recordings"]
 
@@ -169,4 +169,4 @@ def _save(found: Iterable[_Found], filename: Path) -> None:
     writer = csv.DictWriter(stream, [field.name for field in fields(_Found)], lineterminator="\n")
     writer.writeheader()
     writer.writerows(asdict(each) for each in found)
-    write_whole(filename, stream.getvalue())
+    write_text(filename, stream.getvalue())

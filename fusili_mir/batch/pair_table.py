@@ -5,16 +5,17 @@
     scans/erlking.pdf#3-9,2006/erlking.flac,
 
 Files are named relative to the table. Several images of one score are separated by semicolons. A column `name`
-names the results; further columns are ignored, so that a table of one's own need not be changed.
+names the results; further columns are ignored, so that a table of one's own need not be changed. Cells may be
+separated by semicolons or tabs, too; a score of several images then stands in quotation marks.
 """
 
 from __future__ import annotations
 
-import csv
-import io
 import os
 import shlex
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -22,8 +23,10 @@ from fusili_mir.alignment.pair_options import PairOptions
 from fusili_mir.alignment.pitch_options import check_transpose, check_tuning
 from fusili_mir.alignment.unfolding_choice import check_unfold
 from fusili_mir.batch.pair_request import PairRequest, with_names
+from fusili_mir.batch.table_text import read_rows
+from fusili_mir.boundary import reading
 from fusili_mir.clock_times import parse_time
-from fusili_mir.errors import InputError
+from fusili_mir.errors import FusiliWarning, InputError
 
 __all__ = ["PairsLike", "as_pairs", "parse_options"]
 
@@ -31,7 +34,8 @@ PairsLike: TypeAlias = str | os.PathLike[str] | Iterable[Any]
 """A table (CSV), or pairs: each a `PairRequest`, ``(score, recording)`` or ``(score, recording, options)``."""
 
 _COLUMNS = ("score", "recording", "options", "name")
-_MOST_BYTES = 100_000_000  # of a table; a million rows have less
+_ALIKE = 0.75  # of a column that is likely misspelt, from 0 to 1
+_SHOWN_COLUMNS = 8
 
 
 def as_pairs(pairs: PairsLike, options: str = "") -> list[PairRequest]:
@@ -162,31 +166,32 @@ def _as_pair(pair: Any, options: str) -> PairRequest:
 
 
 def _read_table(filename: Path, options: str) -> list[PairRequest]:
-    try:
-        if filename.stat().st_size > _MOST_BYTES:
-            raise InputError(f"{filename}: over {_MOST_BYTES // 1_000_000} MB; expected a table of pairs")
-        text = filename.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or "not a text"
-        raise InputError(f"{filename}: cannot be read ({reason}); expected a table of pairs (CSV)") from error
-    reader = csv.DictReader(io.StringIO(text, newline=""), restkey="more")
-    lacking = [name for name in ("score", "recording") if name not in (reader.fieldnames or ())]
+    with reading(filename, "expected a table of pairs (CSV)"):
+        return _parse_table(filename, options)
+
+
+def _parse_table(filename: Path, options: str) -> list[PairRequest]:
+    table = read_rows(filename, _COLUMNS)
+    lacking = [name for name in ("score", "recording") if name not in table.columns]
     if lacking:
+        found = ", ".join(f"`{name}`" for name in table.columns[:_SHOWN_COLUMNS]) or "none"
         raise InputError(
-            f"{filename}: no column `{lacking[0]}`; expected a header with score and recording, and if need be "
-            "options and name"
+            f"{filename}: no column `{lacking[0]}` (found: {found}); expected a header with score and recording, "
+            "and if need be options and name"
         )
-    requests = []
-    try:
-        for row in reader:
-            requests += _of_row(row, filename, reader.line_num, options)
-    except csv.Error as error:
-        raise InputError(f"{filename}, line {reader.line_num}: {error}; expected a table of pairs") from error
-    return requests
+    for name in set(table.columns) - set(_COLUMNS):
+        meant = get_close_matches(name, set(_COLUMNS) - set(table.columns), n=1, cutoff=_ALIKE)
+        if meant:
+            warnings.warn(
+                f"{filename}: column `{name}` is ignored; is it meant to be `{meant[0]}`?",
+                FusiliWarning,
+                stacklevel=2,
+            )
+    return [pair for line, row in table.rows for pair in _of_row(row, filename, line, options)]
 
 
-def _of_row(row: Mapping[str, Any], filename: Path, line: int, options: str) -> list[PairRequest]:
-    values = {name: (row.get(name) or "").strip() for name in _COLUMNS}
+def _of_row(row: Mapping[str, str], filename: Path, line: int, options: str) -> list[PairRequest]:
+    values = {name: row.get(name, "").strip() for name in _COLUMNS}
     if not any(values.values()):
         return []
     files = [part.strip() for part in values["score"].split(";") if part.strip()]

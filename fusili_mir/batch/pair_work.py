@@ -69,7 +69,9 @@ class PairWork:
     def _encoder(self) -> Encoder:
         chosen = self.settings
         bundle = default_bundle() if chosen.model is None else load_bundle(chosen.model)
-        return Encoder(bundle, chosen.device, chosen.n_threads, chosen.batch_size, chosen.device_options)
+        return Encoder(
+            bundle, chosen.device, batch_size=chosen.batch_size, device_options=chosen.device_options
+        )
 
     def _align(self, request: PairRequest) -> Alignment:
         options = request.options

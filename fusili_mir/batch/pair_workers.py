@@ -18,8 +18,8 @@ from typing import Any
 from fusili_mir.batch.pair_report import PairReport, report_failure
 from fusili_mir.batch.pair_request import PairRequest, request_of_json
 from fusili_mir.batch.work_settings import WorkSettings, settings_of_json
+from fusili_mir.dask_cluster import connect_to_dask
 from fusili_mir.dataclass_tables import read_table
-from fusili_mir.errors import InputError, MissingExtraError
 from fusili_mir.worker_process import WorkerProcess
 
 __all__ = ["align_here", "align_on_cluster", "group_by_score"]
@@ -63,7 +63,7 @@ def align_here(groups: Sequence[Group], settings: WorkSettings, n_workers: int) 
         waiting.put(group)
     reports: queue.SimpleQueue[PairReport | None] = queue.SimpleQueue()
     stopped = threading.Event()
-    workers = [_worker(settings) for _ in range(min(n_workers, len(groups)))]
+    workers = [_worker() for _ in range(min(n_workers, len(groups)))]
 
     def work(worker: WorkerProcess) -> None:
         try:
@@ -107,17 +107,7 @@ def align_on_cluster(groups: Sequence[Group], settings: WorkSettings, address: s
         Address of the scheduler, such as ``tcp://10.0.0.1:8786``. All machines must see the files and the folder
         of results under the same names.
     """
-    try:
-        distributed: Any = import_module("distributed")
-    except ModuleNotFoundError as error:
-        raise MissingExtraError(
-            "a Dask cluster needs the package distributed; install it with `pip install 'fusili-mir[cluster]'`"
-        ) from error
-    try:
-        client = distributed.Client(address, timeout=20)
-    except (OSError, ValueError, TypeError) as error:
-        raise InputError(f"{address}: no Dask scheduler answers ({error}); expected its address") from error
-    with client:
+    with connect_to_dask(address) as client:
         if not groups:
             return
         content = settings.to_json()
@@ -128,7 +118,7 @@ def align_on_cluster(groups: Sequence[Group], settings: WorkSettings, address: s
             for group in groups
         }
         try:
-            for future in distributed.as_completed(futures):
+            for future in import_module("distributed").as_completed(futures, loop=client.loop):
                 fault = future.exception()
                 if fault is None:
                     yield from (read_table(PairReport, each, complete=True) for each in future.result())
@@ -142,7 +132,7 @@ def align_on_cluster(groups: Sequence[Group], settings: WorkSettings, address: s
 def _align_remotely(content: dict[str, Any], requests: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Align a group in a process beside the Dask worker."""
     settings = settings_of_json(content)
-    worker, never = _worker(settings), threading.Event()
+    worker, never = _worker(), threading.Event()
     try:
         group = [request_of_json(each) for each in requests]
         return [asdict(report) for report in _align_group(worker, group, settings, never)]
@@ -150,10 +140,10 @@ def _align_remotely(content: dict[str, Any], requests: list[dict[str, Any]]) -> 
         worker.stop()
 
 
-def _worker(settings: WorkSettings) -> WorkerProcess:
-    threads = str(settings.n_threads)
+def _worker() -> WorkerProcess:
     names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
-    return WorkerProcess(_WORKER_MODULE, dict.fromkeys(names, threads))
+    # More threads would add products up in another order, and so change the last digits of a result.
+    return WorkerProcess(_WORKER_MODULE, dict.fromkeys(names, "1"))
 
 
 def _align_group(

@@ -31,8 +31,6 @@ class WorkSettings:
     device : str
     device_options : dict
     batch_size : int, optional
-    n_threads : int
-        Threads of each process.
     formats : tuple of str
         What is written of each result; empty: all that applies.
     """
@@ -43,7 +41,6 @@ class WorkSettings:
     device: str
     device_options: dict[str, str]
     batch_size: int | None
-    n_threads: int
     formats: tuple[str, ...]
 
     @property

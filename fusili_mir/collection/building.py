@@ -6,25 +6,20 @@ was. The tables of all pieces are written at the end, as a new generation.
 
 from __future__ import annotations
 
-import csv
-import io
 import os
 import secrets
-import time
-import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from functools import lru_cache
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
 from fusili_mir import __version__
 from fusili_mir.arrays import Int64
 from fusili_mir.collection.encoded_piece import Float16, load_piece
-from fusili_mir.collection.encoding import encode_file
-from fusili_mir.collection.file_states import file_state, piece_id, sha256_of
+from fusili_mir.collection.encoding_tasks import EncodedFile, EncodingTask, encode_task
+from fusili_mir.collection.file_states import file_state, is_gone, piece_id, sha256_of
 from fusili_mir.collection.index import Index, open_index
 from fusili_mir.collection.index_files import (
     INDEX_FORMAT,
@@ -36,90 +31,23 @@ from fusili_mir.collection.index_files import (
     piece_file,
     read_index_manifest,
     read_pieces,
-    write_bytes,
     write_json,
     write_manifest,
-    write_whole,
 )
+from fusili_mir.collection.index_report import CHANGES, IndexedFile, IndexReport, Status, write_report
 from fusili_mir.collection.kinds import KINDS, kind_of, list_files
 from fusili_mir.collection.vectors import import_faiss, save_faiss
 from fusili_mir.collection.workers import run_everywhere
-from fusili_mir.errors import FusiliError, InputError, OutputError
+from fusili_mir.errors import InputError, OutputError
 from fusili_mir.folder_lock import LOCK_FILE, locked_folder
 from fusili_mir.model.bundle import Bundle, default_bundle, load_bundle
-from fusili_mir.model.encoder import Encoder
 from fusili_mir.progress import progress_bar
+from fusili_mir.whole_files import is_part, write_bytes, write_whole
 
-__all__ = ["IndexReport", "IndexedFile", "build_index"]
+__all__ = ["build_index"]
 
 _Rows: TypeAlias = tuple[Float16, Int64]
 """The vectors of a piece, and the spans of their windows."""
-
-Status: TypeAlias = Literal["added", "changed", "unchanged", "removed", "failed"]
-
-
-@dataclass(frozen=True)
-class IndexedFile:
-    """What a run did with a file.
-
-    Attributes
-    ----------
-    path : str
-    status : "added", "changed", "unchanged", "removed" or "failed"
-    kind : str
-        "score" or "recording"; empty if that is not known.
-    windows : int
-        Number of vectors.
-    seconds : float
-        Time that encoding took.
-    message : str
-        Why it failed.
-    """
-
-    path: str
-    status: Status
-    kind: str = ""
-    windows: int = 0
-    seconds: float = 0.0
-    message: str = ""
-
-
-@dataclass(frozen=True)
-class IndexReport:
-    """What a run did; ``report.csv`` in the folder of the index says the same.
-
-    Attributes
-    ----------
-    index : Index
-    files : list of IndexedFile
-    """
-
-    index: Index
-    files: list[IndexedFile]
-
-    def count(self, status: Status) -> int:
-        """Return the number of files with a status."""
-        return sum(file.status == status for file in self.files)
-
-
-@dataclass(frozen=True)
-class _Task:
-    """A file to be encoded, for a process that knows nothing else."""
-
-    path: Path
-    bundle: Path
-    device: str
-    n_threads: int
-
-
-@dataclass(frozen=True)
-class _Encoded:
-    """A file that was encoded, as bytes; or why not."""
-
-    piece: IndexedPiece | None
-    content: bytes
-    seconds: float
-    message: str = ""
 
 
 def build_index(
@@ -141,7 +69,7 @@ def build_index(
     ----------
     paths : path or iterable of paths
         Scores, PDFs, images, recordings, and folders of them. Files that are in the index and have not changed
-        since are left as they are.
+        since are left as they are, also under another name; there may be none to `repair` or `remove_missing`.
     out : str or Path
         Folder of the index, new or old.
     jobs : int
@@ -170,15 +98,26 @@ def build_index(
     folder = Path(out)
     bundle = load_bundle(model) if isinstance(model, str | Path) else model or default_bundle()
     import_faiss()
-    files = list_files([paths] if isinstance(paths, str | os.PathLike) else paths)
+    given = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
+    files = list_files(given)
+    if not files and not (repair or remove_missing):
+        where = ", ".join(str(path) for path in given[:3]) or "no paths"
+        raise InputError(
+            f"{where}: no scores or recordings; expected files such as .mxl, .pdf, .jpg or .flac"
+        )
     is_index = (folder / MANIFEST).exists()
-    if folder.is_dir() and not is_index and any(file.name != LOCK_FILE for file in folder.iterdir()):
+    if folder.is_dir() and not is_index and any(_is_other(file) for file in folder.iterdir()):
         raise OutputError(f"{folder}: a folder that is not an index; choose a new name")
     with locked_folder(folder):
         manifest = _manifest_of(folder, bundle, server)
         return _Building(folder, manifest, bundle, device).run(
             files, jobs, dask, remove_missing, repair, progress
         )
+
+
+def _is_other(file: Path) -> bool:
+    """Return whether a file is none that a run leaves that was killed before its first file was whole."""
+    return file.name != LOCK_FILE and not is_part(file)
 
 
 def _manifest_of(folder: Path, bundle: Bundle, server: str | None) -> IndexManifest:
@@ -221,42 +160,48 @@ class _Building:
     ) -> IndexReport:
         known = {piece.id: piece for piece in read_pieces(self.folder, self.manifest.generation)}
         Index(self.folder, self.manifest).check_bundle(self.bundle)
-        report: list[IndexedFile] = []
         if repair:
             for each in [each for each in known.values() if not self._is_whole(each)]:
                 del known[each.id]
                 files = [*files, Path(each.path)] if Path(each.path) not in files else files
-        if remove_missing:
-            for each in [each for each in known.values() if not Path(each.path).exists()]:
-                del known[each.id]
-                report.append(IndexedFile(each.path, "removed", each.kind))
+        missing = [each for each in known.values() if is_gone(Path(each.path))]
         fresh: dict[str, IndexedPiece] = {}
-        todo: list[_Task] = []
-        n_threads = 1 if jobs > 1 or dask else 0
-        for path in files:
-            piece = self._kept(path, known)
-            if piece is None:
-                todo.append(_Task(path, self.bundle.folder, self.device, n_threads))
-                continue
-            is_old = known.get(piece.id) == piece
+        report: list[IndexedFile] = []
+        todo: list[EncodingTask] = []
+
+        def add(path: Path, piece: IndexedPiece, seconds: float = 0.0) -> None:
             fresh[piece.id] = piece
-            status: Status = "unchanged" if piece.id in known and is_old else "added"
-            report.append(IndexedFile(str(path), status, piece.kind, piece.n_windows))
+            status = _status(piece, known, missing)
+            report.append(IndexedFile(str(path), status, piece.kind, piece.n_windows, seconds))
+
+        for path in files:
+            piece = self._kept(path, known) or self._moved(path, missing)
+            if piece is None:
+                todo.append(EncodingTask(path, self.bundle.folder, self.device))
+            else:
+                add(path, piece)
         for task, done in self._encode(todo, jobs, dask, progress):
             if done.piece is None:
                 kind = kind_of(task.path)
                 report.append(IndexedFile(str(task.path), "failed", kind, 0, done.seconds, done.message))
-                continue
-            status = "changed" if done.piece.id in known else "added"
-            fresh[done.piece.id] = done.piece
-            report.append(
-                IndexedFile(str(task.path), status, done.piece.kind, done.piece.n_windows, done.seconds)
-            )
-        changed = repair or any(file.status in ("added", "changed", "removed") for file in report)
+            else:
+                add(task.path, done.piece, done.seconds)
+        contents = {(piece.kind, piece.sha256) for piece in fresh.values() if piece.id not in known}
+        for each in missing:
+            if (each.kind, each.sha256) in contents:  # under another name
+                del known[each.id]
+            elif remove_missing:
+                del known[each.id]
+                report.append(IndexedFile(each.path, "removed", each.kind))
+            else:
+                message = f"{each.path}: no longer there; --remove-missing forgets it"
+                report.append(IndexedFile(each.path, "missing", each.kind, each.n_windows, 0.0, message))
+        changed = repair or any(file.status in CHANGES for file in report)
         manifest = self.manifest
         if changed or manifest.generation == 0 or manifest != read_index_manifest(self.folder):
             manifest = self._write_generation({**known, **fresh}, {} if repair else self._old_rows())
-        _write_report(self.folder / "report.csv", report)
+        self._remove_before(manifest)
+        write_report(self.folder / "report.csv", report)
         return IndexReport(open_index(self.folder), report)
 
     def _is_whole(self, piece: IndexedPiece) -> bool:
@@ -283,16 +228,30 @@ class _Building:
             return None
         return piece
 
+    def _moved(self, path: Path, missing: Sequence[IndexedPiece]) -> IndexedPiece | None:
+        """Give the embeddings of a file that is missing to the one that has its content, if this is it."""
+        try:
+            state = file_state(path)
+            likely = [each for each in missing if each.size == state.size]
+            sha256 = sha256_of(path) if likely else ""
+            old = next(each for each in likely if each.sha256 == sha256 and each.kind == kind_of(path))
+            encoded, _ = load_piece(piece_file(self.folder, old.id))
+        except (InputError, StopIteration):
+            return None
+        piece = replace(old, id=piece_id(path), path=str(path), mtime_ns=state.mtime_ns)
+        write_bytes(piece_file(self.folder, piece.id), encoded.to_bytes({"piece": asdict(piece)}))
+        return piece
+
     def _encode(
-        self, todo: list[_Task], jobs: int, dask: str | None, progress: bool
-    ) -> Iterator[tuple[_Task, _Encoded]]:
+        self, todo: list[EncodingTask], jobs: int, dask: str | None, progress: bool
+    ) -> Iterator[tuple[EncodingTask, EncodedFile]]:
         """Encode files, and write each as it comes."""
-        results = run_everywhere(_encode_task, todo, jobs, dask)
+        results = run_everywhere(encode_task, todo, jobs, dask)
         for _ in progress_bar(todo, "indexing", shown=progress):
             task, result = next(results)
             if isinstance(result, BaseException):
                 reason = f"{task.path}: the process that encoded it died ({type(result).__name__})"
-                result = _Encoded(None, b"", 0.0, reason)
+                result = EncodedFile(None, b"", 0.0, reason)
             if result.piece is not None:
                 write_bytes(piece_file(self.folder, result.piece.id), result.content)
             yield task, result
@@ -331,7 +290,6 @@ class _Building:
 
                 save_to_milvus(manifest.server, manifest.id, kind, number, chosen)
         write_manifest(self.folder, manifest)
-        self._remove_before(manifest, {piece.id for piece in listed})
         return manifest
 
     def _old_rows(self) -> dict[IndexedPiece, _Rows]:
@@ -353,63 +311,29 @@ class _Building:
         encoded, _ = load_piece(piece_file(self.folder, piece.id))
         return encoded.windows, encoded.spans
 
-    def _remove_before(self, manifest: IndexManifest, kept: set[str]) -> None:
-        """Remove what nothing names any more."""
+    def _remove_before(self, manifest: IndexManifest) -> None:
+        """Remove what nothing names any more: by this run, or by one that was killed."""
+        kept = {piece.id for piece in read_pieces(self.folder, manifest.generation)}
         tables = {f"{name}-{manifest.generation}" for name in ("pieces", "windows", "vectors", *KINDS)}
         for path in self.folder.iterdir():
-            if (
-                path.suffix in (".npy", ".json", ".faiss")
-                and path.name != MANIFEST
-                and path.stem not in tables
-            ):
+            is_table = path.suffix in (".npy", ".json", ".faiss") and path.name != MANIFEST
+            if is_part(path) or (is_table and path.stem not in tables):
                 path.unlink(missing_ok=True)
         for path in (self.folder / "pieces").rglob("*"):
             if path.is_file() and path.stem not in kept:
                 path.unlink(missing_ok=True)
         before = self.manifest
-        if before.server is not None and before.generation:
+        if before.server is not None and before.generation and before.generation != manifest.generation:
             from fusili_mir.collection.milvus_vectors import drop_from_milvus
 
             drop_from_milvus(before.server, before.id, before.generation)
 
 
-@lru_cache(maxsize=1)
-def _encoder(bundle: Path, device: str, n_threads: int) -> Encoder:
-    return Encoder(load_bundle(bundle), device, n_threads or None)
-
-
-def _encode_task(task: _Task) -> _Encoded:
-    """Encode a file; what is wrong with it is part of the result."""
-    begin_sec = time.perf_counter()
-    try:
-        state = file_state(task.path)
-        sha256 = sha256_of(task.path)
-        encoder = _encoder(task.bundle, task.device, task.n_threads)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            encoded = encode_file(task.path, encoder)
-    except FusiliError as error:
-        message = " ".join(str(error).split())
-        return _Encoded(None, b"", time.perf_counter() - begin_sec, message)
-    except Exception as error:  # noqa: BLE001 - one bad file among thousands must not end the run
-        message = f"{task.path}: {type(error).__name__}: {' '.join(str(error).split())}"
-        return _Encoded(None, b"", time.perf_counter() - begin_sec, message)
-    piece = IndexedPiece(
-        piece_id(task.path),
-        str(task.path),
-        encoded.kind,
-        state.size,
-        state.mtime_ns,
-        sha256,
-        len(encoded.windows),
-    )
-    content = encoded.to_bytes({"piece": asdict(piece)})
-    return _Encoded(piece, content, time.perf_counter() - begin_sec)
-
-
-def _write_report(path: Path, report: list[IndexedFile]) -> None:
-    text = io.StringIO()
-    table = csv.DictWriter(text, list(IndexedFile.__dataclass_fields__))
-    table.writeheader()
-    table.writerows({**asdict(file), "seconds": f"{file.seconds:.2f}"} for file in report)
-    write_bytes(path, text.getvalue().encode())
+def _status(
+    piece: IndexedPiece, known: Mapping[str, IndexedPiece], missing: Iterable[IndexedPiece]
+) -> Status:
+    """Say what a piece is to the index as it was."""
+    if piece.id in known:
+        return "unchanged" if known[piece.id] == piece else "changed"
+    is_moved = any((piece.kind, piece.sha256) == (each.kind, each.sha256) for each in missing)
+    return "moved" if is_moved else "added"

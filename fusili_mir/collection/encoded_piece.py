@@ -21,12 +21,11 @@ from fusili_mir.errors import InputError
 from fusili_mir.pages.score_axis import COLUMN_DTYPE
 from fusili_mir.short_repr import short_repr
 from fusili_mir.untrusted_arrays import read_arrays
+from fusili_mir.untrusted_json import parse_json
 
 __all__ = ["EncodedPiece", "Float16", "load_piece"]
 
 Float16: TypeAlias = npt.NDArray[np.float16]
-
-_DAMAGED = (OSError, ValueError, KeyError, TypeError, RecursionError)
 
 
 @short_repr
@@ -102,14 +101,14 @@ def load_piece(filename: Path) -> tuple[EncodedPiece, dict[str, Any]]:
     """Load what `EncodedPiece.to_bytes` gave: the piece, and the facts about it."""
     try:
         arrays = read_arrays(filename)
-        about = json.loads(str(arrays["about"]))
+        about = parse_json(str(arrays["about"]), filename, "expected facts about a piece")
         columns = arrays["columns"]
         if columns.dtype != COLUMN_DTYPE:
             raise ValueError("columns")
         start_sec, frame_sec = arrays["times"].tolist()
         steps, mask, windows, spans = (arrays[name] for name in ("steps", "mask", "windows", "spans"))
         piece = EncodedPiece(about["kind"], steps, mask, windows, spans, columns, start_sec, frame_sec)
-    except _DAMAGED as error:
+    except Exception as error:  # whatever is wrong with it, it is to be encoded anew
         raise InputError(
             f"{filename}: missing or damaged; run `fusili-mir index` again with --repair to encode it anew"
         ) from error

@@ -24,8 +24,9 @@ from fusili_mir.model.encoder import Encoder
 from fusili_mir.model.manifest import AudioSpec
 from fusili_mir.model.score_segments import halve_systems, segment_pages
 from fusili_mir.pages.original_pixels import boxes_to_original
-from fusili_mir.pages.pages import Pages, open_pages
+from fusili_mir.pages.pages import Pages
 from fusili_mir.pages.score_axis import COLUMN_DTYPE
+from fusili_mir.pages.seen_pages import open_seen_pages
 
 __all__ = ["encode_file", "encode_score", "encode_sound", "tuning_cents"]
 
@@ -36,7 +37,7 @@ _LEAST_CENTS = 5.0  # of a tuning that is worth correcting
 def encode_file(filename: str | os.PathLike[str], encoder: Encoder) -> EncodedPiece:
     """Encode a file, whatever it is."""
     if kind_of(filename) == "score":
-        return encode_score(open_pages(filename), encoder)
+        return encode_score(open_seen_pages(filename), encoder)
     with HeardRecording(open_recording(filename), encoder.bundle.audio.sample_rate_hz) as heard:
         return encode_sound(heard, encoder, tuning_cents(heard))
 

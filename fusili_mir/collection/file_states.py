@@ -9,7 +9,7 @@ from pathlib import Path
 from fusili_mir.collection.index_files import IndexedPiece
 from fusili_mir.errors import InputError
 
-__all__ = ["FileState", "file_state", "piece_id", "sha256_of"]
+__all__ = ["FileState", "file_state", "is_gone", "piece_id", "sha256_of"]
 
 _BLOCK_BYTES = 2**20
 
@@ -36,6 +36,17 @@ def file_state(path: Path) -> FileState:
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror})") from error
     return FileState(path, status.st_size, status.st_mtime_ns)
+
+
+def is_gone(path: Path) -> bool:
+    """Return whether there is nothing under a name; what is only locked is not gone."""
+    try:
+        path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return True
+    except OSError:
+        return False
+    return False
 
 
 def piece_id(path: Path) -> str:

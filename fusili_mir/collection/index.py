@@ -124,7 +124,7 @@ class Index:
         path = self.folder / name
         try:
             table: np.ndarray = np.load(path, mmap_mode="r", allow_pickle=False)  # type: ignore[type-arg]
-        except (OSError, ValueError, EOFError) as error:
+        except Exception as error:  # numpy raises whatever a damaged header makes it trip over
             raise InputError(f"{path}: missing or damaged; {REPAIR}") from error
         if table.dtype != dtype or len(table) != self.manifest.n_windows:
             raise InputError(f"{path}: damaged, {len(table)} rows; {REPAIR}")

@@ -16,18 +16,19 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
-from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 
+from fusili_mir.boundary import reading
 from fusili_mir.collection.kinds import Kind
 from fusili_mir.dataclass_tables import read_table
-from fusili_mir.errors import InputError, OutputError
+from fusili_mir.errors import InputError
 from fusili_mir.model.bundle import Bundle
+from fusili_mir.untrusted_json import read_json
+from fusili_mir.whole_files import write_text
 
 __all__ = [
     "INDEX_FORMAT",
@@ -39,10 +40,8 @@ __all__ = [
     "piece_file",
     "read_index_manifest",
     "read_pieces",
-    "write_bytes",
     "write_json",
     "write_manifest",
-    "write_whole",
 ]
 
 INDEX_FORMAT = 1
@@ -130,9 +129,12 @@ def piece_file(folder: Path, piece_id: str) -> Path:
 def read_index_manifest(folder: Path) -> IndexManifest:
     """Read the manifest of an index."""
     path = folder / MANIFEST
-    if not path.is_file():
+    expected = "expected a folder that `fusili-mir index` has written"
+    with reading(folder, expected):
+        is_index = path.is_file()
+    if not is_index:
         found = "not an index" if folder.exists() else "not found"
-        raise InputError(f"{folder}: {found}; expected a folder that `fusili-mir index` has written")
+        raise InputError(f"{folder}: {found}; {expected}")
     content = _read_json(path)
     if isinstance(content, dict) and content.get("format") != INDEX_FORMAT:
         raise InputError(
@@ -164,37 +166,8 @@ def write_manifest(folder: Path, manifest: IndexManifest) -> None:
 def write_json(path: Path, content: Any, indent: int | None = None) -> None:
     """Write a table."""
     text = json.dumps(content, indent=indent, ensure_ascii=False)
-    write_bytes(path, text.encode())
-
-
-def write_bytes(path: Path, content: bytes) -> None:
-    """Write a file of bytes."""
-    write_whole(path, lambda file: file.write(content))
-
-
-def write_whole(path: Path, write: Callable[[IO[bytes]], Any]) -> None:
-    """Write a file that appears under its name only when it is complete and on the disk."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        stage = path.with_name(f".{path.name}.{os.getpid()}.part")
-        try:
-            with stage.open("wb") as file:
-                write(file)
-                file.flush()
-                os.fsync(file.fileno())
-            stage.replace(path)
-        finally:
-            stage.unlink(missing_ok=True)
-    except OSError as error:
-        raise OutputError(f"{path}: cannot be written ({error.strerror or error})") from error
+    write_text(path, text)
 
 
 def _read_json(path: Path) -> Any:
-    try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read ({error.strerror}); index the files again") from error
-    except (ValueError, RecursionError) as error:
-        raise InputError(
-            f"{path}: damaged, not a table; index the files again into another folder"
-        ) from error
+    return read_json(path, "index the files again into another folder", "index_bytes")

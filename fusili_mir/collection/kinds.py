@@ -35,7 +35,7 @@ def kind_of(filename: str | os.PathLike[str]) -> Kind:
     ('score', 'recording')
     """
     path = split_page_range(os.fspath(filename))[0]
-    if path.is_dir() or path.suffix.lower() in _SCORE_SUFFIXES:
+    if _is_folder(path) or path.suffix.lower() in _SCORE_SUFFIXES:
         return "score"
     if path.suffix.lower() in _RECORDING_SUFFIXES:
         return "recording"
@@ -50,23 +50,66 @@ def kind_of(filename: str | os.PathLike[str]) -> Kind:
 def list_files(paths: Iterable[str | os.PathLike[str]]) -> list[Path]:
     """List files, and in folders all files that look like scores or recordings by their names.
 
+    Links to folders are followed. Folders that cannot be looked into are listed themselves, so that whoever
+    reads the files says so.
+
     Returns
     -------
     list of Path
-        Absolute paths, each once, in the order in which they were found.
+        Absolute paths without "..", in the order in which they were found. A file that has several names is
+        listed once, by the one that is no link if that was found.
     """
-    return list(dict.fromkeys(Path(file).absolute() for path in paths for file in _files(Path(path))))
+    found: dict[str, Path] = {}
+    for path in paths:
+        for file in _files(_absolute(Path(path))):
+            real = os.path.realpath(file)
+            if real not in found or real == str(file):
+                found[real] = file
+    return list(found.values())
+
+
+def _is_folder(path: Path) -> bool:
+    """Return whether a path is a folder; below a locked folder nothing is known to be one."""
+    try:
+        return path.is_dir()
+    except OSError:
+        return False
+
+
+def _absolute(path: Path) -> Path:
+    """Return an absolute path without ".."; links are resolved only where they stand before one."""
+    absolute = path.absolute()
+    while ".." in absolute.parts:
+        last = len(absolute.parts) - absolute.parts[::-1].index("..")
+        absolute = Path(*absolute.parts[:last]).resolve().joinpath(*absolute.parts[last:])
+    return absolute
 
 
 def _files(path: Path) -> Iterator[Path]:
-    if not path.is_dir():
-        if not path.exists():
-            raise InputError(f"{path}: not found; expected a score, a recording, or a folder of them")
+    if not _is_folder(path):
+        try:
+            path.lstat()
+        except (FileNotFoundError, NotADirectoryError) as error:
+            raise InputError(
+                f"{path}: not found; expected a score, a recording, or a folder of them"
+            ) from error
+        except OSError:  # locked: whoever reads it says so
+            pass
         yield path
         return
-    for folder, subfolders, names in os.walk(path):
+    locked: list[Path] = []
+    seen: set[str] = set()
+    for folder, subfolders, names in os.walk(
+        path, onerror=lambda error: locked.append(Path(error.filename)), followlinks=True
+    ):
+        real = os.path.realpath(folder)
+        if real in seen:  # a link to a folder above
+            subfolders.clear()
+            continue
+        seen.add(real)
         subfolders[:] = sorted(name for name in subfolders if not name.startswith("."))
         for name in sorted(names):
             suffix = Path(name).suffix.lower()
             if not name.startswith(".") and suffix in _SCORE_SUFFIXES | _RECORDING_SUFFIXES:
                 yield Path(folder) / name
+    yield from locked

@@ -18,7 +18,8 @@ from fusili_mir.collection.kinds import Kind, kind_of
 from fusili_mir.errors import InputError
 from fusili_mir.model.encoder import Encoder
 from fusili_mir.pages.page_sources import is_image
-from fusili_mir.pages.pages import Pages, open_pages
+from fusili_mir.pages.pages import Pages
+from fusili_mir.pages.seen_pages import open_seen_pages
 from fusili_mir.scores.loading import is_symbolic
 
 __all__ = ["PageBox", "Query", "open_query"]
@@ -98,12 +99,15 @@ def open_query(
         One; or the same in several keys.
     """
     if isinstance(query, EncodedPiece):
-        return [Query(query, _enough(np.ones(len(query), bool)))]
+        return [Query(query, np.ones(len(query), bool))]
     if _is_score(query):
         if start_sec is not None or end_sec is not None:
             raise InputError("a stretch of time is given, but the query is a score; give a page or a box")
-        piece = encode_score(open_pages(query), encoder)
-        return [Query(piece, _chosen_columns(piece, page, box))]
+        piece = encode_score(open_seen_pages(query), encoder)
+        chosen = _chosen_columns(piece, page, box)
+        if chosen.sum() < _LEAST_STEPS:
+            raise InputError("the query has too little music to say anything; expected two measures or more")
+        return [Query(piece, chosen)]
     if page is not None or box is not None:
         raise InputError("a page or a box is given, but the query is a recording; give a stretch of time")
     keys = _keys(transpose)
@@ -111,7 +115,13 @@ def open_query(
     with HeardRecording(recording, encoder.bundle.audio.sample_rate_hz) as heard:
         tuning = tuning_cents(heard)
         pieces = [(key, encode_sound(heard, encoder, tuning + 100 * key, _CLIP_SEC)) for key in keys]
-    return [Query(piece, _enough(np.ones(len(piece), bool)), key) for key, piece in pieces]
+    found = [Query(piece, np.ones(len(piece), bool), key) for key, piece in pieces]
+    if min(len(each.piece) for each in found) < _LEAST_STEPS:
+        long_sec = found[0].piece.frame_sec * len(found[0].piece)
+        raise InputError(
+            f"{recording.name}: {long_sec:.1f} s of sound are too short to say anything; expected a second"
+        )
+    return found
 
 
 def _is_score(query: Any) -> bool:
@@ -136,7 +146,9 @@ def _chosen_columns(piece: EncodedPiece, page: int | None, box: PageBox | None) 
     if page is None:
         if box is not None:
             raise InputError(f"a box without its page; the query has {n_pages} pages")
-        return _enough(np.ones(len(columns), bool))
+        return np.ones(len(columns), bool)
+    if page >= n_pages:
+        raise InputError(f"page {page + 1} of the query, expected one of its {n_pages} pages with music")
     chosen = columns["page"] == page
     if box is not None:
         x0, y0, x1, y1 = box
@@ -145,12 +157,4 @@ def _chosen_columns(piece: EncodedPiece, page: int | None, box: PageBox | None) 
     if not chosen.any():
         what = f"page {page + 1}" if box is None else f"the box {box} on page {page + 1}"
         raise InputError(f"{what} of the query has no music on it; choose another place")
-    return _enough(chosen)
-
-
-def _enough(chosen: Bool) -> Bool:
-    if chosen.sum() < _LEAST_STEPS:
-        raise InputError(
-            "the query is too short to say anything; expected a second of sound, or two measures"
-        )
-    return chosen
+    return np.asarray(chosen)

@@ -152,6 +152,10 @@ def search(
     opened = index if isinstance(index, Index) else open_index(Path(index))
     encoder = model if isinstance(model, Encoder) else _encoder(model, device)
     opened.check_bundle(encoder.bundle)
+    if not any(kind in (None, piece.kind) for piece in opened.pieces):
+        raise InputError(
+            f"{opened.folder}: no {kind or 'piece'}s in this index; add some with `fusili-mir index`"
+        )
     queries = open_query(query, encoder, start_sec, end_sec, page, box, transpose)
     scale = encoder.bundle.manifest.scale
     matches = [

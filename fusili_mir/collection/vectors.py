@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import struct
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -12,7 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from fusili_mir.arrays import Float32, Int64
-from fusili_mir.errors import InputError, MissingExtraError, OutputError
+from fusili_mir.errors import InputError, MissingExtraError
+from fusili_mir.whole_files import write_whole
 
 __all__ = ["REPAIR", "FaissVectors", "Vectors", "faiss_factory", "import_faiss", "refine", "save_faiss"]
 
@@ -22,6 +24,9 @@ _LISTED_MOST = 5_000_000
 _GRAPH_WIDTH = 512  # of the search, in an index that is a graph
 _PROBED, _LEAST_PROBED = 16, 32  # one list in so many is searched, and no fewer lists
 _TRAINED = 64  # vectors for each list
+# The head of a file: kind, dimension, vectors, two numbers of no meaning, whether it is trained, metric (0: inner
+# product), and, in an index of kind "IxFI" (flat), the floats that follow.
+_FAISS_HEAD = struct.Struct("<4siq16x?iq")
 
 REPAIR = "run `fusili-mir index` again with --repair"
 """What to do about damaged files, for messages."""
@@ -97,14 +102,19 @@ def save_faiss(path: Path, vectors: Float32, factory: str | None = None) -> None
             np.ascontiguousarray(vectors[np.linspace(0, len(vectors) - 1, n_trained).astype(np.int64)])
         )
         index.add(vectors)
-    stage = path.with_name(f".{path.name}.part")
-    try:
-        faiss.write_index(index, str(stage))
-        stage.replace(path)
-    except (RuntimeError, OSError) as error:
-        raise OutputError(f"{path}: cannot be written ({error})") from error
-    finally:
-        stage.unlink(missing_ok=True)
+    write_whole(path, lambda file: faiss.write_index(index, faiss.PyCallbackIOWriter(file.write)))
+
+
+def _check_faiss_file(path: Path) -> None:
+    """Raise an error if a file is no index of ours, or too small for what its head says: faiss would crash."""
+    with path.open("rb") as file:
+        kind, dim, number, is_trained, metric, n_floats = _FAISS_HEAD.unpack(file.read(_FAISS_HEAD.size))
+    bytes_of_one = dict.fromkeys((b"IxFI", b"IHNf", b"IwFl"), 4 * dim)
+    bytes_of_one |= dict.fromkeys((b"IxSQ", b"IwSq", b"IHNs"), dim) | {b"IwPQ": 1}
+    if kind not in bytes_of_one or number < 0 or dim <= 0 or (is_trained, metric) != (1, 0):
+        raise ValueError("not an index of inner products")
+    if path.stat().st_size < number * bytes_of_one[kind] or (kind == b"IxFI" and n_floats != number * dim):
+        raise ValueError("too small")
 
 
 class FaissVectors:
@@ -113,8 +123,9 @@ class FaissVectors:
     def __init__(self, path: Path, embedding_dim: int, first: int = 0) -> None:
         faiss = import_faiss()
         try:
+            _check_faiss_file(path)
             self._index = faiss.read_index(str(path), faiss.IO_FLAG_MMAP_IFC)
-        except RuntimeError as error:
+        except Exception as error:  # faiss raises whatever a damaged file makes it trip over
             raise InputError(f"{path}: missing or damaged; {REPAIR}") from error
         if self._index.d != embedding_dim:
             raise InputError(

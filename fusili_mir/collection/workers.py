@@ -11,11 +11,11 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
-from importlib import import_module
 from itertools import islice
 from typing import Any, TypeVar
 
-from fusili_mir.errors import InputError, MissingExtraError
+from fusili_mir.dask_cluster import connect_to_dask
+from fusili_mir.errors import InputError
 
 __all__ = ["run_everywhere"]
 
@@ -94,15 +94,7 @@ def _end_with_parent() -> None:
 
 @contextmanager
 def _dask_workers(address: str) -> Iterator[tuple[Executor, int]]:
-    try:
-        connect: Any = import_module("distributed").Client
-    except ImportError as error:
-        raise MissingExtraError("--dask needs Dask: pip install 'fusili-mir[cluster]'") from error
-    try:
-        client = connect(address, timeout=10, set_as_default=False)
-    except (OSError, ValueError) as error:
-        raise InputError(f"{address}: no Dask scheduler answers there ({error})") from error
-    with client:
+    with connect_to_dask(address) as client:
         workers = client.scheduler_info(n_workers=-1)["workers"]
         n_workers = sum(worker["nthreads"] for worker in workers.values())
         yield client.get_executor(pure=False), max(1, n_workers)

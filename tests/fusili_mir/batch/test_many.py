@@ -90,7 +90,7 @@ def test_the_summary_is_in_the_order_of_the_table_and_links_to_nothing_outside(e
 
 def test_nothing_is_left_but_results_and_summary(expected: Path) -> None:
     names = {file.name for file in expected.iterdir()}
-    assert names == {".lock", "index.html", "summary.csv", "up1", "up2", "down1", "down2"}
+    assert names == {"index.html", "summary.csv", "up1", "up2", "down1", "down2"}
 
 
 def test_a_second_run_does_nothing_again_but_what_failed(files: Path, expected: Path, tmp_path: Path) -> None:

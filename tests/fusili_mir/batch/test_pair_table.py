@@ -10,7 +10,7 @@ from fusili_mir.alignment.pair_options import PairOptions
 from fusili_mir.batch.pair_request import PairRequest, request_of_json, with_names
 from fusili_mir.batch.pair_table import as_pairs, parse_options
 from fusili_mir.batch.pair_workers import group_by_score
-from fusili_mir.errors import InputError
+from fusili_mir.errors import FusiliWarning, InputError
 
 
 def write(folder: Path, text: str) -> Path:
@@ -69,7 +69,8 @@ def test_wrong_options_are_refused_with_the_line_that_has_them(
     ("text", "message"),
     [
         ("", "no column `score`"),
-        ("score,audio\na,b\n", "no column `recording`"),
+        ("score,audio\na,b\n", "no column `recording` .found: `score`, `audio`"),
+        ("score,recording,score\na,b,c\n", "two columns `score`"),
         ("score,recording\n", "no pairs"),
         ("score,recording\na.mxl,\n", "line 2: no recording"),
         ("score,recording\n;,a.wav\n", "line 2: no score"),
@@ -81,10 +82,43 @@ def test_a_table_without_what_it_needs_is_refused(tmp_path: Path, text: str, mes
 
 
 def test_a_table_that_is_no_text_or_not_there_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "binary.csv").write_bytes(b"\xff\xfe\x00score")
-    for name, reason in (("binary.csv", "not a text"), ("none.csv", "No such file")):
+    (tmp_path / "binary.csv").write_bytes(b"RIFF\x00\x01\xffWAVE")
+    for name, reason in (("binary.csv", "not a text"), ("none.csv", "No such file"), ("", "Is a directory")):
         with pytest.raises(InputError, match=rf"{name}: cannot be read \({reason}"):
             as_pairs(tmp_path / name)
+    (tmp_path / "pairs.xlsx").write_bytes(b"PK\x03\x04...")
+    with pytest.raises(InputError, match="save it as CSV"):
+        as_pairs(tmp_path / "pairs.xlsx")
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "cp1252"])
+@pytest.mark.parametrize("delimiter", [",", ";", "\t"])
+def test_a_table_is_read_as_spreadsheets_save_it(tmp_path: Path, encoding: str, delimiter: str) -> None:
+    rows = (
+        ("Recording", " Score ", "options", "remarks"),
+        ("Grün.wav", '"1.png;2.png"', "--start 0:12", "loud"),
+        ("b c.wav", "b.mxl", "", ""),
+    )
+    text = "\r\n".join(delimiter.join(row) for row in rows) + "\r\n"
+    (tmp_path / "pairs.csv").write_bytes(text.encode(encoding))
+    first, second = as_pairs(tmp_path / "pairs.csv")
+    assert first.score == (tmp_path / "1.png", tmp_path / "2.png")
+    assert first.recording == tmp_path / "Grün.wav"
+    assert first.options.start_sec == 12.0
+    assert (second.score, second.recording) == ((tmp_path / "b.mxl",), tmp_path / "b c.wav")
+
+
+def test_the_line_by_which_excel_names_its_separator_counts_as_a_line(tmp_path: Path) -> None:
+    table = write(tmp_path, "sep=;\nscore;recording\na.mxl;\n")
+    with pytest.raises(InputError, match="line 3: no recording"):
+        as_pairs(table)
+
+
+def test_a_column_that_is_likely_misspelt_is_named(tmp_path: Path) -> None:
+    table = write(tmp_path, "score,recording,option,remarks\na.mxl,a.wav,--jumps,\n")
+    with pytest.warns(FusiliWarning, match="column `option` is ignored; is it meant to be `options`"):
+        (pair,) = as_pairs(table)
+    assert not pair.options.jumps
 
 
 def test_pairs_are_taken_from_python_too() -> None:

@@ -9,11 +9,13 @@ import sys
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 from distributed import LocalCluster
 from example_collections import NAMES, write_collection
 
 import fusili_mir as fm
+from fusili_mir.cli.main import main
 from fusili_mir.folder_lock import locked_folder
 
 
@@ -83,6 +85,84 @@ def test_only_what_is_new_or_changed_is_encoded(files: Path, built: Path, tmp_pa
     assert len(written) == 1
     assert len(stamps) - len(list(index.rglob("*.npz"))) == 1
     assert len(report.index) == 6 + 3
+
+
+def test_a_file_that_has_moved_is_not_encoded_again_and_one_that_is_gone_is_named(
+    files: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scores, index = tmp_path / "scores", tmp_path / "index"
+    scores.mkdir()
+    for name in NAMES[:3]:
+        shutil.copy(files / "scores" / f"{name}.musicxml", scores)
+    before = build(files, index, scores).index
+    (scores / "sub folder").mkdir()
+    (scores / "ash.musicxml").rename(scores / "sub folder" / "Äsche.musicxml")
+    (scores / "beech.musicxml").unlink()
+    monkeypatch.setattr("fusili_mir.collection.encoding_tasks.encode_file", None)  # nothing can be encoded
+    report = build(files, index, scores)
+    assert statuses(report) == {
+        "Äsche.musicxml": "moved",
+        "beech.musicxml": "missing",
+        "cedar.musicxml": "unchanged",
+    }
+    assert {Path(piece.path).name for piece in report.index.pieces} == set(statuses(report))
+    ash = next(place for place, piece in enumerate(before.pieces) if "ash" in piece.path)
+    moved = next(place for place, piece in enumerate(report.index.pieces) if "sche" in piece.path)
+    rows = [
+        index.vectors[index.windows["piece"] == place]
+        for index, place in ((before, ash), (report.index, moved))
+    ]
+    assert np.array_equal(*rows)
+    assert statuses(build(files, index, remove_missing=True)) == {"beech.musicxml": "removed"}
+    assert len(fm.open_index(index)) == 2
+    assert len(list(index.rglob("*.npz"))) == 2
+
+
+def test_a_file_that_is_gone_is_named_although_its_copy_is_still_there(files: Path, tmp_path: Path) -> None:
+    scores, index = tmp_path / "scores", tmp_path / "index"
+    scores.mkdir()
+    for name in ("ash", "copy"):
+        shutil.copy(files / "scores" / "ash.musicxml", scores / f"{name}.musicxml")
+    build(files, index, scores)
+    (scores / "copy.musicxml").unlink()
+    report = build(files, index, scores)
+    assert statuses(report) == {"ash.musicxml": "unchanged", "copy.musicxml": "missing"}
+    assert len(report.index.pieces) == 2
+    assert len(build(files, index, scores, remove_missing=True).index.pieces) == 1
+
+
+def test_the_command_says_what_failed_and_what_is_missing(
+    files: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    song, out = tmp_path / "song.musicxml", ["-o", str(tmp_path / "index"), "--model", str(files / "bundle")]
+    shutil.copy(files / "scores" / "ash.musicxml", song)
+    bad = str(files / "scores" / "bad.mxl")
+    for arguments, code, said in (
+        ([], 2, "no PATHS"),
+        ([str(tmp_path)], 0, "1 added; 1 pieces"),
+        ([bad, f"{tmp_path}/../{tmp_path.name}/song.musicxml"], 1, "1 unchanged, 1 failed; 1 pieces"),
+        (["--repair"], 0, "no files; 1 pieces"),
+        (["--remove-missing"], 0, "1 removed; 0 pieces"),
+    ):
+        if "--remove-missing" in arguments:
+            song.unlink()
+        with pytest.raises(SystemExit) as ended:
+            main(["index", *arguments, *out])
+        printed = capsys.readouterr()
+        assert (ended.value.code, said in printed.out + printed.err) == (code, True), printed
+
+
+def test_a_folder_without_music_is_one_line_and_makes_no_index(files: Path, tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(fm.InputError, match="empty: no scores or recordings; expected files such as"):
+        build(files, tmp_path / "index", tmp_path / "empty")
+    assert not (tmp_path / "index").exists()
+
+
+def test_an_index_inside_the_folder_that_it_indexes_is_not_indexed(files: Path, tmp_path: Path) -> None:
+    shutil.copy(files / "scores" / "ash.musicxml", tmp_path)
+    build(files, tmp_path / "index", tmp_path)
+    assert statuses(build(files, tmp_path / "index", tmp_path)) == {"ash.musicxml": "unchanged"}
 
 
 def test_processes_and_a_cluster_build_the_same_index(files: Path, built: Path, tmp_path: Path) -> None:
@@ -169,7 +249,7 @@ def test_damaged_files_are_one_line_and_can_be_repaired(
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("{", "damaged, not a table"),
+        ("{", "index the files again into another folder"),
         ('{"format": 99}', "an index of format 99, expected 1"),
         ('{"format": 1}', "manifest.json"),
     ],
@@ -192,3 +272,22 @@ def test_a_folder_that_is_no_index_is_left_alone(files: Path, tmp_path: Path) ->
     with pytest.raises(fm.InputError, match="not found"):
         build(files, tmp_path / "index", files / "nothing")
     assert [file.name for file in tmp_path.iterdir()] == ["thesis.tex"]
+
+
+def test_what_runs_leave_that_are_killed_at_the_beginning_or_the_end_is_in_nobodys_way(
+    files: Path, built: Path, tmp_path: Path
+) -> None:
+    begun = tmp_path / "begun"
+    begun.mkdir()
+    for name in (".lock", ".manifest.json.1.part"):
+        (begun / name).write_text("")
+    build(files, begun, files / "scores" / f"{NAMES[0]}.musicxml")
+    ended = copied(built, tmp_path)
+    for name in ("pieces-0.json", "windows-0.npy", ".vectors-1.npy.1.part"):
+        (ended / name).write_text("of the generation before")
+    report = build(files, ended, files / "scores", files / "recordings")
+    assert set(statuses(report).values()) == {"unchanged", "failed"}
+    for index in (begun, ended):
+        names = {file.name for file in index.iterdir()}
+        tables = {"pieces-1.json", "windows-1.npy", "vectors-1.npy", "score-1.faiss", "recording-1.faiss"}
+        assert names == {"manifest.json", "report.csv", "pieces", *tables}

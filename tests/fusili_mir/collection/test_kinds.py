@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -23,3 +24,33 @@ def test_folders_give_what_looks_like_music_and_files_are_taken_as_they_are(tmp_
     assert [str(file.relative_to(tmp_path)) for file in found] == ["a/1.mxl", "b/2.FLAC", "odd.name"]
     with pytest.raises(InputError, match="not found"):
         list_files([tmp_path / "nothing"])
+
+
+def test_a_file_with_several_names_is_listed_once_by_the_one_that_is_no_link(tmp_path: Path) -> None:
+    (tmp_path / "a" / "b").mkdir(parents=True)
+    song = tmp_path / "a" / "b" / "song.mxl"
+    song.touch()
+    (tmp_path / "link").symlink_to(tmp_path / "a" / "b")
+    (tmp_path / "other.mxl").symlink_to(song)
+    names = (tmp_path / "other.mxl", tmp_path / "a" / ".." / "a" / "b", tmp_path / "link" / ".." / "b", song)
+    assert list_files(names) == [song]
+    assert list_files([tmp_path / "link" / ".." / "b" / "song.mxl"]) == [song]
+    assert list_files([tmp_path / "link"]) == [tmp_path / "link" / "song.mxl"]
+
+
+def test_links_to_folders_are_followed_and_loops_end(tmp_path: Path) -> None:
+    archive, elsewhere = tmp_path / "archive.mxl", tmp_path / "elsewhere"  # a folder may be called anything
+    archive.mkdir()
+    elsewhere.mkdir()
+    (archive / "loop").symlink_to(archive)
+    (archive / "more").symlink_to(elsewhere)
+    (elsewhere / "back").symlink_to(archive)
+    (elsewhere / "song.mxl").touch()
+    assert list_files([archive]) == [archive / "more" / "song.mxl"]
+
+
+@pytest.mark.skipif(getattr(os, "geteuid", lambda: 0)() == 0, reason="nothing is locked to root")
+def test_a_locked_folder_is_listed_itself(tmp_path: Path) -> None:
+    locked = tmp_path / "locked"
+    locked.mkdir(mode=0o000)
+    assert list_files([tmp_path, locked / "song.mxl"]) == [locked, locked / "song.mxl"]

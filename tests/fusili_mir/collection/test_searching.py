@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -123,12 +124,50 @@ def test_the_command_prints_a_table_or_json(files: Path, capsys: pytest.CaptureF
         ({"kind": "opera"}, "kind is 'opera'"),
         ({"page": 0}, "the query is a recording"),
         ({"transpose": 99}, "transpose is 99"),
-        ({"end_sec": 0.5}, "too short"),
+        ({"end_sec": 0.5}, "cedar.flac: 0.5 s of sound are too short"),
+        ({"start_sec": 500.0}, "19.12 s long"),
     ],
 )
 def test_what_cannot_be_looked_for_is_one_line(files: Path, options: dict[str, object], said: str) -> None:
     with pytest.raises(fm.InputError, match=said):
         best(files, files / "cedar.flac", **options)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"page": 7}, "page 8 of the query, expected one of its 1 pages"),
+        ({"page": 0, "box": (1.0, 1.0, 2.0, 2.0)}, "has no music on it"),
+        ({"start_sec": 1.0}, "the query is a score"),
+    ],
+)
+def test_what_a_score_does_not_have_is_one_line(files: Path, options: dict[str, object], said: str) -> None:
+    with pytest.raises(fm.InputError, match=said):
+        best(files, files / "scores" / "ash.musicxml", **options)
+
+
+def test_an_index_without_what_is_looked_for_is_one_line(files: Path, tmp_path: Path) -> None:
+    fm.build_index(files / "scores" / "ash.musicxml", tmp_path / "index", model=files / "bundle")
+    with pytest.raises(fm.InputError, match="index: no recordings in this index; add some"):
+        fm.search(tmp_path / "index", files / "elm.flac", kind="recording", model=files / "bundle")
+
+
+def test_an_answer_that_is_no_longer_there_is_not_opened(
+    files: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shutil.copy(files / "scores" / "ash.musicxml", tmp_path)
+    fm.build_index(tmp_path / "ash.musicxml", tmp_path / "index", model=files / "bundle")
+    (tmp_path / "ash.musicxml").unlink()
+    query = [
+        str(tmp_path / "index"),
+        str(files / "recordings" / "ash.flac"),
+        "--model",
+        str(files / "bundle"),
+    ]
+    with pytest.raises(SystemExit) as ended:
+        main(["search", *query, "--open"])
+    assert ended.value.code == 1
+    assert "the best answer is no longer there" in capsys.readouterr().err
 
 
 def test_open_aligns_the_query_with_the_best_answer_and_serves_the_view(files: Path, tmp_path: Path) -> None:

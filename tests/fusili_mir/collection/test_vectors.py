@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import struct
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from example_collections import write_collection
 import fusili_mir as fm
 from fusili_mir.collection.milvus_vectors import MilvusVectors, save_to_milvus
 from fusili_mir.collection.vectors import FaissVectors, save_faiss
+from fusili_mir.errors import InputError
 
 needs_milvus = pytest.mark.skipif(find_spec("milvus_lite") is None, reason="needs milvus-lite")
 
@@ -79,3 +81,29 @@ def test_a_server_that_does_not_answer_is_one_line(tmp_path: Path) -> None:
     with pytest.raises(fm.FusiliError, match=r"http://127.0.0.1:9: no Milvus server answers there") as caught:
         MilvusVectors("http://user:secret@127.0.0.1:9", "abc", "score", 1)
     assert "secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("place", "put"),
+    [
+        pytest.param(slice(25, None), b"", id="cut within its head"),
+        pytest.param(slice(-100, None), b"", id="cut at its end"),
+        pytest.param(slice(8, 16), struct.pack("<q", 2**40), id="more vectors than it holds"),
+        pytest.param(slice(4, 8), struct.pack("<i", -16), id="negative dimension"),
+        pytest.param(slice(0, 4), b"IxHe", id="another kind"),
+        pytest.param(slice(37, 45), struct.pack("<q", 2**50), id="more numbers than it holds"),
+    ],
+)
+def test_a_damaged_file_is_refused_before_faiss_reads_it(
+    tmp_path: Path,
+    vectors: np.ndarray,  # type: ignore[type-arg]
+    place: slice,
+    put: bytes,
+) -> None:
+    path = tmp_path / "some.faiss"
+    save_faiss(path, vectors)
+    data = bytearray(path.read_bytes())
+    data[place] = put
+    path.write_bytes(data)
+    with pytest.raises(InputError, match=r"some\.faiss: missing or damaged; run `fusili-mir index` again"):
+        FaissVectors(path, 16)
