@@ -1,6 +1,6 @@
 """Damaged files against every reader: how many end with a traceback, a crash, a hang, or too much memory?
 
-    python benchmarks/fuzz.py --cases 10000 --seed 1
+    OMP_NUM_THREADS=1 python benchmarks/fuzz.py --cases 10000 --seed 1
     python benchmarks/fuzz.py --reader mxl --reader mei --keep failures
 
 Whole files are made on the spot and damaged by rules that suit their format. Each case is read in a process
@@ -16,7 +16,8 @@ import tempfile
 from collections import Counter, defaultdict
 from pathlib import Path
 
-from fusili_benchmarks.fuzzed_readers import FuzzedReader, make_seeds
+from fusili_benchmarks.fuzzed_reader import FuzzedReader
+from fusili_benchmarks.fuzzed_readers import make_seeds
 from fusili_benchmarks.guarded_case import Outcome, run_guarded
 from fusili_benchmarks.mutations import mutate, shrink
 
@@ -29,7 +30,7 @@ def main() -> None:
     parser.add_argument("--keep", type=Path, help="folder for what fails, shrunk")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
-        readers = make_seeds(Path(name) / "seeds")
+        readers = make_seeds(Path(name) / "seeds", folders=True)
         if arguments.reader:
             readers = [reader for reader in readers if reader.name in arguments.reader]
         failures = fuzz(readers, arguments.cases, arguments.seed, Path(name), arguments.keep)
@@ -44,7 +45,10 @@ def fuzz(readers: list[FuzzedReader], n_cases: int, seed: int, folder: Path, kee
     for number in range(n_cases):
         (reader,) = rng.choices(readers, [each.weight for each in readers])
         data = mutate(reader.seed.read_bytes(), reader.kind, rng)
-        outcome = _try(reader, data, folder)
+        try:
+            outcome = _try(reader, data, folder)
+        except KeyboardInterrupt:
+            break  # and tell what was found so far
         endings[reader.name][outcome.ending] += 1
         cpu_sec, resident_mb = worst[reader.name]
         worst[reader.name] = max(cpu_sec, outcome.cpu_sec), max(resident_mb, outcome.resident_mb)
@@ -63,7 +67,7 @@ def fuzz(readers: list[FuzzedReader], n_cases: int, seed: int, folder: Path, kee
         cpu_sec, resident_mb = worst[name]
         print(f"| {name} | {counts.total()} | {cells} | {cpu_sec:.1f} | {resident_mb:.0f} |")
     bad = sum(counts.total() - counts["read"] - counts["refused"] for counts in endings.values())
-    print(f"\n{n_cases} cases, {bad} failures")
+    print(f"\n{sum(counts.total() for counts in endings.values())} cases, {bad} failures")
     return bad
 
 

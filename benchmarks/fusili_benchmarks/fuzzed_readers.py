@@ -7,7 +7,6 @@ import shutil
 import warnings
 import zipfile
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +14,7 @@ import partitura as pt
 import soundfile
 from PIL import Image
 
+from fusili_benchmarks.fuzzed_reader import FuzzedReader
 from fusili_mir.alignment.anchors import as_anchors
 from fusili_mir.audio.heard_recording import HeardRecording
 from fusili_mir.audio.recording import open_recording
@@ -33,38 +33,18 @@ from fusili_mir.scores.verovio_process import convert_to_mei
 from fusili_mir.viewer.inputs import load_inputs
 from fusili_training.loop.recipe_files import find_recipe, read_recipe
 
-__all__ = ["FuzzedReader", "make_seeds"]
+__all__ = ["make_seeds"]
 
 _KERN = "**kern\t**kern\n*clefF4\t*clefG2\n*M4/4\t*M4/4\n=1\t=1\n4C\t4c\n4D\t4d\n2E\t2e\n=\t=\n*-\t*-\n"
 _ABC = "X:1\nT:Scale\nM:4/4\nL:1/4\nK:C\nCDEF|GABc|]\n"
 _KEY = EmbeddingKey("bundle", "score")
 
 
-@dataclass(frozen=True)
-class FuzzedReader:
-    """A reader, and a whole file for it.
+def make_seeds(folder: Path, folders: bool = False) -> list[FuzzedReader]:
+    """Write a whole file for each reader into a folder; on request for readers of folders, too.
 
-    Attributes
-    ----------
-    name : str
-    seed : Path
-    kind : "bytes", "text", "xml" or "zip"
-        How its files are damaged.
-    read : callable
-        Reads a file as the program does.
-    weight : int
-        How often it is tried, compared with others.
+    The latter load torch and faiss, whose threads do not survive a fork: set OMP_NUM_THREADS=1 before.
     """
-
-    name: str
-    seed: Path
-    kind: str
-    read: Callable[[Path], object]
-    weight: int = 1
-
-
-def make_seeds(folder: Path) -> list[FuzzedReader]:
-    """Write a whole file for each reader into a folder."""
     folder.mkdir(parents=True, exist_ok=True)
     example = load_example()
     return [
@@ -74,7 +54,16 @@ def make_seeds(folder: Path) -> list[FuzzedReader]:
         *_bundles(folder),
         *_tables(folder),
         *_arrays(folder),
+        *_folder_readers(folder, folders),
     ]
+
+
+def _folder_readers(folder: Path, wanted: bool) -> list[FuzzedReader]:
+    if not wanted:
+        return []
+    from fusili_benchmarks.fuzzed_folders import folder_readers
+
+    return folder_readers(folder, folder / "score.musicxml")
 
 
 def _scores(folder: Path, example: Path) -> list[FuzzedReader]:
@@ -99,7 +88,40 @@ def _scores(folder: Path, example: Path) -> list[FuzzedReader]:
         FuzzedReader("midi", midi, "bytes", render_pages, weight=2),
         FuzzedReader("kern", kern, "text", render_pages, weight=2),
         FuzzedReader("abc", abc, "text", render_pages),
+        FuzzedReader("match", _match(folder, musicxml), "text", render_pages),
+        FuzzedReader("midi recording", midi, "bytes", _open_recording),
     ]
+
+
+def _match(folder: Path, musicxml: Path) -> Path:
+    """Write a match file of a performance that follows the score."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        part = pt.load_score(str(musicxml)).parts[0]
+        notes = part.note_array()
+        performed = [
+            {
+                "id": f"n{row}",
+                "midi_pitch": int(note["pitch"]),
+                "note_on": float(note["onset_quarter"]) / 2,
+                "note_off": float(note["onset_quarter"] + note["duration_quarter"]) / 2,
+                "velocity": 64,
+            }
+            for row, note in enumerate(notes)
+        ]
+        alignment = [
+            {"label": "match", "score_id": str(note["id"]), "performance_id": f"n{row}"}
+            for row, note in enumerate(notes)
+        ]
+        out = folder / "score.match"
+        pt.save_match(
+            alignment, pt.performance.PerformedPart(performed), part, out=str(out), assume_unfolded=True
+        )
+    return out
+
+
+def _open_recording(file: Path) -> object:
+    return open_recording(file)
 
 
 def _few_measures(data: bytes, n_measures: int = 4) -> bytes:

@@ -17,7 +17,7 @@ from PIL import Image
 from fusili_benchmarks.held_out_lilypond import LilypondPage
 from fusili_mir.arrays import GreyImage
 from fusili_mir.errors import InputError
-from fusili_mir.pages.raster import TEXT_FAMILIES
+from fusili_mir.pages.glyphs import TEXT_FONTS
 
 __all__ = ["draw_page", "run_lilypond"]
 
@@ -70,9 +70,13 @@ def _page_number(page: Path) -> tuple[int, ...]:
 
 def draw_page(svg: str, page: LilypondPage, space_px: float = SPACE_PX) -> GreyImage:
     """Draw a page with some pixels to the staff space."""
-    families = f'font-family="{", ".join(TEXT_FAMILIES)}"'
     size = f'width="{round(page.width * space_px)}" height="{round(page.height * space_px)}"'
-    sized = SIZE_MM.sub(size, svg.replace('font-family="serif"', families), count=1)
-    png = resvg_py.svg_to_bytes(svg_string=sized, background="white")
+    png = resvg_py.svg_to_bytes(
+        svg_string=SIZE_MM.sub(size, svg, count=1),
+        background="white",
+        skip_system_fonts=True,
+        font_files=[str(font) for font in TEXT_FONTS],
+        serif_family="Liberation Serif",
+    )
     with Image.open(io.BytesIO(bytes(png))) as image:
         return np.asarray(image.convert("L"))

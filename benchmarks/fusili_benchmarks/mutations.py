@@ -8,6 +8,8 @@ import re
 import zipfile
 from collections.abc import Callable
 
+from fusili_mir.scores.score_formats import DAMAGED_ARCHIVE
+
 __all__ = ["MUTATORS", "mutate", "shrink"]
 
 _NUMBER = re.compile(rb"\d+(?:\.\d+)?")
@@ -121,9 +123,7 @@ def _members(data: bytes, rng: random.Random) -> bytes:
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             members = {name: archive.read(name) for name in archive.namelist()}
-    except (zipfile.BadZipFile, OSError, ValueError, RuntimeError, NotImplementedError, EOFError):
-        return _flip(data, rng)
-    except Exception:  # noqa: BLE001  # zlib's, and what a damaged archive makes of them
+    except DAMAGED_ARCHIVE:
         return _flip(data, rng)
     if not members:
         return data

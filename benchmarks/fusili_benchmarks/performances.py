@@ -13,6 +13,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +30,8 @@ from fusili_mir.geometry import FrameGrid
 from fusili_mir.model.encoded import EncodedAudio, EncodedScore
 from fusili_mir.model.encoder import Encoder
 from fusili_mir.pages.pages import Pages, load_pages, render_pages
-from fusili_training.rendering.corpus import list_corpus, select_pieces
+from fusili_training.notation.layouts import Layout
+from fusili_training.rendering.corpus import CorpusPiece, list_corpus, select_pieces
 from fusili_training.rendering.render_recipe import load_render_recipe
 
 __all__ = [
@@ -103,20 +105,22 @@ def encode_songs(
     playing = Playing(recipe.expression, audio, audio, recipe.seed)
 
     for song, layout in zip(songs, choose_layouts(songs), strict=True):
+        yield f"{song.id}.{layout} {shift.name}", partial(_encode_song, song, layout, playing, shift, encoder)
 
-        def encoded() -> Performance:
-            with open_piece(song, layout, playing) as piece:  # noqa: B023
-                known, seen = piece.under(shift, "score"), piece.under(shift, "images")
-                return Performance(
-                    {},
-                    encoder.encode_recording(known.recording),
-                    known.pages,
-                    encoder.encode_pages(known.pages),
-                    seen.pages,
-                    encoder.encode_pages(seen.pages),
-                )
 
-        yield f"{song.id}.{layout} {shift.name}", encoded
+def _encode_song(
+    song: CorpusPiece, layout: Layout, playing: Playing, shift: Shift, encoder: Encoder
+) -> Performance:
+    with open_piece(song, layout, playing) as piece:
+        known, seen = piece.under(shift, "score"), piece.under(shift, "images")
+        return Performance(
+            {},
+            encoder.encode_recording(known.recording),
+            known.pages,
+            encoder.encode_pages(known.pages),
+            seen.pages,
+            encoder.encode_pages(seen.pages),
+        )
 
 
 def excerpt(audio: EncodedAudio, start_sec: float, length_sec: float) -> EncodedAudio:
