@@ -15,9 +15,10 @@ from .alignment.retrieval import Moment, Spot, point_at_spot, point_at_time
 from .audio.recording import AudioFile, AudioSamples, open_recording
 from .batch.many import align_many
 from .batch.pair_report import PairReport
-from .collection.building import IndexedFile, IndexReport, build_index
+from .collection.building import build_index
 from .collection.index import Index, open_index
 from .collection.index_files import IndexedPiece
+from .collection.index_report import IndexedFile, IndexReport
 from .collection.searching import Match, search
 from .decoding.similarity import column_similarity, frame_similarity
 from .errors import FusiliError, FusiliWarning, InputError, MissingExtraError, OutputError

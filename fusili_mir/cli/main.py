@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 import signal
 import sys
 import threading
@@ -12,6 +13,7 @@ from typing import Any
 import click
 
 from fusili_mir import __version__
+from fusili_mir.boundary import printable
 from fusili_mir.cli.examples import epilog
 from fusili_mir.cli.verbosity import with_verbosity
 from fusili_mir.errors import FusiliError
@@ -36,6 +38,9 @@ _COMMANDS = {
 """Name and one-line help of each command; `fusili_mir.cli.commands.NAME` (with _ for -) holds its
 `command`."""
 
+_WITH_TORCH = {"evaluate", "export", "train"}
+_BLAS_THREADS = ("OPENBLAS_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
+
 
 class _LazyGroup(click.Group):
     """A group that knows the names and help of its commands, and imports a command only to run it."""
@@ -46,6 +51,8 @@ class _LazyGroup(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in _COMMANDS:
             return None
+        if cmd_name not in _WITH_TORCH:
+            _multiply_alike_everywhere()
         module = cmd_name.replace("-", "_")
         command: click.Command = import_module(f"fusili_mir.cli.commands.{module}").command
         return _completed(command, cmd_name)
@@ -82,8 +89,17 @@ def main(argv: list[str] | None = None) -> None:
         click.echo("fusili-mir: interrupted", err=True)
         sys.exit(130)
     except FusiliError as error:
-        click.echo(f"fusili-mir: {' '.join(str(error).split())}", err=True)
+        click.echo(f"fusili-mir: {' '.join(map(printable, str(error).split()))}", err=True)
         sys.exit(1)
+
+
+def _multiply_alike_everywhere() -> None:
+    """Let numpy, which is not imported yet, multiply matrices on one thread, unless the user has chosen.
+
+    The number of threads decides in which order products are added up, and so the last digits of a result.
+    """
+    for name in _BLAS_THREADS:
+        os.environ.setdefault(name, "1")
 
 
 def _heed_requests_to_end() -> None:

@@ -93,14 +93,10 @@ class Correction:
             before = self.folder / BEFORE_FOLDER
             if not before.is_dir():
                 raise InputError("nothing was corrected yet, so there is nothing to undo")
-            for file in sorted(before.iterdir()):
-                here = self.folder / file.name
-                aside = before / f"{file.name}~"
-                if here.exists():
-                    here.replace(aside)
-                file.replace(here)
-                if aside.exists():
-                    aside.replace(file)
+            with staged_folder(self.folder, force=True, renewed=(BEFORE_FOLDER,)) as staged:
+                for file in sorted(before.iterdir()):
+                    shutil.copy2(file, staged / file.name)
+                self._keep_before(staged)
             anchored = self.anchors()
             return result_tables(self._align(anchored)), anchored
 
@@ -135,14 +131,18 @@ class Correction:
                 self._newest = None
 
     def _write(self, alignment: Alignment) -> None:
-        with staged_folder(self.folder, force=True) as staged:
+        with staged_folder(self.folder, force=True, renewed=(BEFORE_FOLDER,)) as staged:
             self._save(alignment, staged)
             (staged / ANCHORS_FILE).write_text(anchors_csv(alignment.anchors), encoding="utf-8")
-            if not (self.folder / ANCHORS_FILE).exists():
-                (self.folder / ANCHORS_FILE).write_text(anchors_csv(()), encoding="utf-8")
-            before = self.folder / BEFORE_FOLDER
-            shutil.rmtree(before, ignore_errors=True)
-            before.mkdir()
-            for file in sorted(staged.iterdir()):
-                if (self.folder / file.name).is_file():
-                    shutil.copy2(self.folder / file.name, before / file.name)
+            self._keep_before(staged)
+
+    def _keep_before(self, staged: Path) -> None:
+        """Copy the files that are about to be replaced; they appear together with the new ones."""
+        before = staged / BEFORE_FOLDER
+        replacing = [file for file in sorted(staged.iterdir()) if file.is_file()]
+        before.mkdir()
+        for file in replacing:
+            if (self.folder / file.name).is_file():
+                shutil.copy2(self.folder / file.name, before / file.name)
+        if not (before / ANCHORS_FILE).exists():
+            (before / ANCHORS_FILE).write_text(anchors_csv(()), encoding="utf-8")

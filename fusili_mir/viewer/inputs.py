@@ -11,6 +11,7 @@ from typing import Any
 
 from fusili_mir.dataclass_tables import read_table
 from fusili_mir.errors import InputError
+from fusili_mir.untrusted_json import read_json
 
 __all__ = ["INPUTS_FILE", "Inputs", "load_inputs", "save_inputs"]
 
@@ -74,9 +75,10 @@ def load_inputs(folder: Path, score: Sequence[Path] = (), recording: Path | None
 
 
 def _read(filename: Path) -> _Kept:
+    content = read_json(filename, "align again, or remove it")
     try:
-        kept = read_table(_Kept, json.loads(filename.read_text(encoding="utf-8")))
-    except (OSError, ValueError, RecursionError) as error:
+        kept = read_table(_Kept, content)
+    except InputError as error:
         raise InputError(f"{filename}: damaged ({error}); align again, or remove it") from error
     if kept.format != _FORMAT:
         raise InputError(f"{filename}: format {kept.format}, expected {_FORMAT}; align again")

@@ -1,7 +1,8 @@
 """Pages of a score as pictures that a browser shows.
 
-Engraved pages are vector graphics and stay sharp at any size. Image files that a browser can show, and that are
-not large, stay as they are; all others become PNG if they are black on white, otherwise JPEG.
+Engraved pages are vector graphics and stay sharp at any size; their text is drawn as outlines, so that it looks
+the same in all browsers. Image files that a browser can show, and that are not large, stay as they are; all
+others become PNG if they are black on white, otherwise JPEG.
 """
 
 from __future__ import annotations
@@ -10,12 +11,13 @@ import io
 from pathlib import Path
 
 import numpy as np
+from lxml import etree
 from PIL import Image
 
 from fusili_mir.pages.original_pages import original_image, rgb_image
 from fusili_mir.pages.page_sources import DeskewedPage, EngravedPage, ImagePage
 from fusili_mir.pages.pages import Pages
-from fusili_mir.pages.raster import TEXT_FAMILIES
+from fusili_mir.pages.text_outlines import outline_text
 from fusili_mir.viewer.embedded import Embedded
 
 __all__ = ["page_picture"]
@@ -34,7 +36,7 @@ def page_picture(pages: Pages, page: int) -> Embedded:
     if isinstance(source, DeskewedPage):
         source = source.source
     if isinstance(source, EngravedPage):
-        return Embedded(_with_text_families(source.svg).encode("utf-8"), "image/svg+xml", is_packed=True)
+        return Embedded(_with_outlines(source.svg), "image/svg+xml", is_packed=True)
     if isinstance(source, ImagePage):
         unchanged = _unchanged(source.filename)
         if unchanged is not None:
@@ -42,9 +44,10 @@ def page_picture(pages: Pages, page: int) -> Embedded:
     return _drawn(original_image(pages, page))
 
 
-def _with_text_families(svg: str) -> str:
-    """Name all fonts for lyrics and titles, so that text is as wide as it was engraved for."""
-    return svg.replace('font-family="Times, serif"', f'font-family="{", ".join((*TEXT_FAMILIES, "serif"))}"')
+def _with_outlines(svg: str) -> bytes:
+    page = etree.fromstring(svg.encode(), etree.XMLParser(huge_tree=True))
+    outline_text(page)
+    return etree.tostring(page, encoding="utf-8")
 
 
 def _unchanged(filename: Path) -> Embedded | None:

@@ -21,6 +21,7 @@ from fusili_mir.errors import InputError
 from fusili_mir.viewer.embedded import Embedded
 from fusili_mir.viewer.script_inlining import inline_modules
 from fusili_mir.viewer.view_data import ViewedResult, view_result
+from fusili_mir.whole_files import write_bytes, write_text
 
 __all__ = ["VIEW_FILE", "beside_names", "save_view", "save_viewed", "view_html"]
 
@@ -58,9 +59,9 @@ def save_viewed(results: Sequence[ViewedResult], filename: Path) -> None:
     """Write what is known of results as a page, and large recordings beside it."""
     beside = beside_names(results, filename.stem)
     for name, sound in beside.values():
-        filename.with_name(name).write_bytes(sound.content)
+        write_bytes(filename.with_name(name), sound.content)
     names = {key: name for key, (name, _) in beside.items()}
-    filename.write_text(view_html(results, names), encoding="utf-8")
+    write_text(filename, view_html(results, names))
 
 
 def beside_names(results: Sequence[ViewedResult], stem: str = "view") -> dict[str, tuple[str, Embedded]]:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import base64
 import gzip
-import json
+import io
 import re
 from pathlib import Path
 from typing import Any
 
+from fusili_mir.boundary import read_text_limited, reading
 from fusili_mir.errors import InputError
+from fusili_mir.limits import check_limit, limit
+from fusili_mir.untrusted_json import parse_json
 from fusili_mir.viewer.embedded import Embedded
 from fusili_mir.viewer.view_data import VIEW_FORMAT, ViewedResult
 from fusili_mir.viewer.view_page import VIEW_FILE
@@ -34,24 +37,29 @@ def read_view(result: Path) -> list[ViewedResult]:
     -------
     list of ViewedResult
     """
-    filename = result / VIEW_FILE if result.is_dir() else result
-    try:
-        html = filename.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or "not a text"
-        raise InputError(f"{filename}: cannot be read ({reason}); align with --format html first") from error
+    first = "align with --format html first"
+    with reading(result, first):
+        filename = result / VIEW_FILE if result.is_dir() else result
+    html = read_text_limited(filename, "view_bytes", first)
     found = _DATA.search(html)
-    try:
-        content: dict[str, Any] = json.loads(found[1]) if found else {}
+    expected = "expected a page of fusili-mir; align again"
+    if found is None:
+        raise InputError(f"{filename}: not a page of fusili-mir, or damaged; {first}")
+    with reading(filename, expected):
+        content: dict[str, Any] = parse_json(found[1], filename, expected)
         results = content["results"]
         if any(each["format"] != VIEW_FORMAT for each in results):
             raise InputError(f"{filename}: written by another version ({content['madeBy']}); align again")
         embedded = {key: (packed, text) for key, packed, text in _EMBEDDED.findall(html)}
         return [_result(each, embedded, content["beside"], filename) for each in results]
-    except (ValueError, KeyError, TypeError, OSError) as error:
-        if isinstance(error, InputError):
-            raise
-        raise InputError(f"{filename}: not a page of fusili-mir, or damaged; align again") from error
+
+
+def _unpack(content: bytes, filename: Path) -> bytes:
+    """Unpack what gzip packed, up to the size that a page may have."""
+    with gzip.GzipFile(fileobj=io.BytesIO(content)) as file:
+        unpacked = file.read(int(limit("view_bytes")) + 1)
+    check_limit("view_bytes", len(unpacked), str(filename))
+    return unpacked
 
 
 def _result(
@@ -62,7 +70,7 @@ def _result(
             return Embedded((filename.parent / Path(beside[key]).name).read_bytes(), media_type)
         packed, text = embedded[key]
         content = base64.b64decode(text)
-        return Embedded(gzip.decompress(content) if packed else content, media_type, bool(packed))
+        return Embedded(_unpack(content, filename) if packed else content, media_type, bool(packed))
 
     sound = data["recording"]["sound"]
     return ViewedResult(

@@ -12,7 +12,7 @@ __all__ = ["command"]
 
 
 @click.command(name="index")
-@click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.argument("paths", nargs=-1, type=click.Path(path_type=Path))
 @click.option(
     "-o",
     "--out",
@@ -55,14 +55,18 @@ def command(
     server: str | None,
     device: str,
     model: Path | None,
-) -> None:
+) -> int:
     """Index scores and recordings.
 
     PATHS are scores, PDFs, images and recordings, or folders of them; every file is a piece. Files that are in
     the index already are encoded again only if they have changed, and a run that was stopped goes on where it
-    was. What cannot be read is a line of report.csv in the folder of the index.
+    was. What cannot be read is a line of report.csv in the folder of the index; the exit code is 1 then.
     """
     from fusili_mir.collection.building import build_index
+    from fusili_mir.collection.index_report import STATUSES
+
+    if not paths and not (remove_missing or repair):
+        raise click.UsageError("no PATHS; expected scores, recordings, or folders of them")
 
     with plain_warnings():
         report = build_index(
@@ -77,11 +81,14 @@ def command(
             server=server,
             progress=True,
         )
-    counts = [
-        f"{report.count(status)} {status}"
-        for status in ("added", "changed", "unchanged", "removed", "failed")
-        if report.count(status)
-    ]
+    counts = [f"{report.count(status)} {status}" for status in STATUSES if report.count(status)]
     say_summary(f"{', '.join(counts) or 'no files'}; {len(report.index)} pieces -> {out}")
-    for file in [file for file in report.files if file.status == "failed"][:10]:
-        click.echo(f"fusili-mir: {file.message}", err=True)
+    lines = [file.message for file in report.files if file.status in ("missing", "failed")]
+    for line in lines[:_MOST_LINES]:
+        click.echo(f"fusili-mir: {line}", err=True)
+    if len(lines) > _MOST_LINES:
+        click.echo(f"fusili-mir: and {len(lines) - _MOST_LINES} more; see {out / 'report.csv'}", err=True)
+    return 1 if report.count("failed") else 0
+
+
+_MOST_LINES = 10

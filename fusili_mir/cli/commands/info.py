@@ -14,7 +14,7 @@ from fusili_mir.audio.ffmpeg_file import pyav_version
 from fusili_mir.audio.soundfonts import find_fluidsynth, find_soundfonts
 from fusili_mir.errors import InputError, MissingExtraError
 from fusili_mir.model.bundle import TOWERS, AudioSpec, Bundle, ImageSpec, default_bundle, load_bundle
-from fusili_mir.model.sessions import available_devices, default_threads, onnxruntime_version, open_session
+from fusili_mir.model.sessions import available_devices, onnxruntime_version, open_session
 
 __all__ = ["command"]
 
@@ -87,7 +87,7 @@ def _describe_machine(bundle: Bundle | None) -> None:
     _say("onnxruntime", f"{version}, built for {', '.join(devices)}")
     if bundle is not None:
         sessions = [open_session(bundle.read_graph(tower)) for tower in TOWERS]
-        _say("auto", f"runs on {sessions[0].device}, {default_threads()} threads")
+        _say("auto", f"runs on {sessions[0].device}, {sessions[0].n_threads} threads")
 
 
 def _image(spec: ImageSpec) -> str:

@@ -8,11 +8,11 @@ from typing import Any, get_args
 import click
 
 from fusili_mir.cli.verbosity import plain_warnings, say_summary
-from fusili_mir.output.page_files import save_pages
+from fusili_mir.output.page_files import write_pages
 from fusili_mir.output.score_with_ids import check_has_ids, save_score_with_ids
 from fusili_mir.pages.engraving import Breaks, EngravingOptions, MusicFont
 from fusili_mir.pages.pages import Pages, open_pages
-from fusili_mir.staging import check_output_folder
+from fusili_mir.staging import check_output_folder, staged_folder
 
 __all__ = ["command"]
 
@@ -77,9 +77,10 @@ def command(
         pages = open_pages(list(score), options, dpi or 200.0, progress=True, pages=page_range)
         if write_score:
             check_has_ids(pages.filename, pages.score is not None)
-        save_pages(pages, out, force, progress=True)
-        if write_score:
-            save_score_with_ids(pages, out / "score.musicxml")
+        with staged_folder(out, force) as folder:
+            write_pages(pages, folder, progress=True)
+            if write_score:
+                save_score_with_ids(pages, folder / "score.musicxml")
     say_summary(f"{_summary(pages)} -> {out}")
 
 

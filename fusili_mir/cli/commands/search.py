@@ -141,6 +141,7 @@ def _open_best(
     import tempfile
 
     from fusili_mir.cli.commands import align, view
+    from fusili_mir.collection.file_states import is_gone
     from fusili_mir.collection.kinds import kind_of
     from fusili_mir.errors import InputError
 
@@ -149,6 +150,10 @@ def _open_best(
     if best is None:
         other = "recording" if kind == "score" else "score"
         raise InputError(f"no {other} is among the answers, so nothing can be aligned with {query}")
+    if is_gone(Path(best.path)):
+        raise InputError(
+            f"{best.path}: the best answer is no longer there; `fusili-mir index` again, with --remove-missing"
+        )
     score, recording = (query, best.path) if kind == "score" else (best.path, query)
     folder = out or Path(tempfile.mkdtemp(prefix="fusili-mir-")) / "alignment"
     stretch: dict[str, Any] = {}

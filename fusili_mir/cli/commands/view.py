@@ -53,17 +53,17 @@ def command(
     on it, the result is decoded again and its files are written anew; the old ones are kept for one step of undo.
     """
     from fusili_mir.errors import OutputError
+    from fusili_mir.staging import settle_folder
     from fusili_mir.viewer.view_page import save_viewed
     from fusili_mir.viewer.view_reading import read_view
 
+    for result in results:
+        settle_folder(_folder(result))
     viewed = [each for result in results for each in read_view(result)]
     if out is not None:
         if out.exists() and not force:
             raise OutputError(f"{out}: exists already; choose another name, or add --force to replace it")
-        try:
-            save_viewed(viewed, out)
-        except OSError as error:
-            raise OutputError(f"{out}: cannot be written ({error.strerror})") from error
+        save_viewed(viewed, out)
         say_summary(f"{len(viewed)} results -> {out}")
         return
     from fusili_mir.viewer.view_server import ViewServer
@@ -76,8 +76,8 @@ def command(
 
 def _serve(server: ViewServer, no_browser: bool) -> None:
     say_summary(f"{server.url}\nPress Ctrl-C to stop.")
-    if not no_browser:
-        webbrowser.open(server.url)
+    if not no_browser and not webbrowser.open(server.url):
+        say_summary("No browser was found; open the address in one.")
     try:
         server.serve_forever(poll_interval=0.2)
     except KeyboardInterrupt:
@@ -88,10 +88,14 @@ def _serve(server: ViewServer, no_browser: bool) -> None:
             correction.finish()
 
 
+def _folder(result: Path) -> Path:
+    return result if result.is_dir() else result.parent
+
+
 def _correction(result: Path, score: tuple[Path, ...], recording: Path | None) -> Correction:
     from fusili_mir.viewer.correction import Correction
 
-    folder = result if result.is_dir() else result.parent
+    folder = _folder(result)
 
     def encode() -> EncodedPair:
         from fusili_mir.cli.options import options_from_json

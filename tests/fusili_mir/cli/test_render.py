@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from fusili_mir.audio.soundfonts import find_soundfonts
 from fusili_mir.cli.main import main
 from fusili_training.rendering.render_recipe import RenderRecipe
 
@@ -43,8 +44,9 @@ def test_a_recipe_with_missing_soundfonts_renders_with_another_and_records_it(
     corpus: Path, recipe_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     text = recipe_file.read_text()
-    used = text.split("soundfonts = ['")[1].split("'")[0]
-    recipe_file.write_text(text.replace(used, "Stradivari"))
+    wanted = text.split("soundfonts = ['")[1].split("'")[0]
+    used = find_soundfonts()[0].name
+    recipe_file.write_text(text.replace(wanted, "Stradivari"))
     options = ["--recipe", recipe_file, "--limit", 1, "--jobs", 1]
     assert _run("render", corpus, "-o", tmp_path / "data", *options) == 0
     line = f"fusili-mir: warning: the soundfont Stradivari is not installed; {used} is used instead"

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import csv
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -85,3 +86,17 @@ def test_a_recording_that_is_gone_is_named(result: Path, tmp_path: Path) -> None
     correction = _correction(result, (), tmp_path / "gone.wav")
     correction._prepared.join()
     assert "gone.wav: not found; give --score or --recording if it was moved" in correction.problem
+
+
+def test_a_correction_that_was_killed_while_files_were_replaced_is_finished_before_it_is_shown(
+    result: Path, tmp_path: Path
+) -> None:
+    folder = tmp_path / "out"
+    shutil.copytree(result, folder)
+    stage = folder / ".fusili-stage-abcdefgh"
+    stage.mkdir()
+    (stage / "measures.csv").write_text("the new one")
+    (stage / ".moving.json").write_text('{"files": ["view.html", "measures.csv"], "replaces": true}')
+    assert run(folder, "-o", tmp_path / "page.html") == 0
+    assert (folder / "measures.csv").read_text() == "the new one"
+    assert not stage.exists()
