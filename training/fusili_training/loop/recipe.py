@@ -39,7 +39,8 @@ class WeightsOptions:
     clap : str
         "random", or the path of a LAION-CLAP checkpoint.
     checkpoint : str
-        Path of a checkpoint, ours or of the paper's released code, with which a new run starts; "": none.
+        Path of a checkpoint, ours or of the paper's released code, or folder of a bundle of the small backbone,
+        with which a new run starts; "": none.
     trained : str
         "all", or "global heads": all other weights stay those of the checkpoint, and only the global loss is
         computed.

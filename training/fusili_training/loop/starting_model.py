@@ -10,6 +10,7 @@ import torch
 from fusili_mir.errors import InputError
 from fusili_training.loop.checkpoint import Checkpoint, load_checkpoint
 from fusili_training.loop.recipe import Recipe, WeightsOptions
+from fusili_training.model.bundle_weights import load_bundle_weights
 from fusili_training.model.model import FusiliModel
 from fusili_training.model.prototype_pooling import PrototypePooling
 from fusili_training.model.weights import (
@@ -62,6 +63,9 @@ def _load(model: FusiliModel, weights: WeightsOptions) -> None:
     if weights.clap != "random":
         load_clap_weights(model, _existing("weights.clap", weights.clap))
     if weights.checkpoint:
+        if Path(weights.checkpoint).is_dir():
+            load_bundle_weights(model, Path(weights.checkpoint))
+            return
         path = _existing("weights.checkpoint", weights.checkpoint)
         if is_released_checkpoint(load_state_dict(path)):
             load_released_checkpoint(model, path)

@@ -1,0 +1,76 @@
+"""The corpus of the model that ships: songs, quartets, Chopin, and piano textures made by rule.
+
+    python benchmarks/model_corpus.py OUT [--songs 300] [--quartets 10] [--chopin 24] [--textures 160]
+    fusili-mir render OUT/manifest.csv -o pairs --recipe training/recipes/render/world.toml
+
+Takes the training and validation pieces of `../shared/data`: songs in a fixed random order, the shortest quartets
+and Chopin's shorter pieces without his etudes, some of which are among the human performances that we measure
+with. OUT/manifest.csv names the licence of each.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+from collections.abc import Iterator
+from pathlib import Path
+
+from fusili_training.notation.written_textures import write_texture
+from fusili_training.random_streams import random_stream
+from fusili_training.splits import stable_fraction
+
+VALID_SHARE = 0.08
+TEXTURE_MEASURES = 14
+ETUDES = ("chopin:010", "chopin:025")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("out", type=Path, help="a new folder")
+    parser.add_argument("--corpus", type=Path, default=Path("../shared/data/manifest.csv"))
+    parser.add_argument("--songs", type=int, default=300)
+    parser.add_argument("--quartets", type=int, default=10)
+    parser.add_argument("--chopin", type=int, default=24)
+    parser.add_argument("--textures", type=int, default=160)
+    arguments = parser.parse_args()
+    arguments.out.mkdir(parents=True)
+    rows = [*chosen_rows(arguments), *textures(arguments.out, arguments.textures)]
+    with (arguments.out / "manifest.csv").open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, ["id", "file", "licence", "split"])
+        writer.writeheader()
+        writer.writerows(rows)
+    print(f"{len(rows)} pieces -> {arguments.out / 'manifest.csv'}")
+
+
+def chosen_rows(arguments: argparse.Namespace) -> Iterator[dict[str, str]]:
+    with arguments.corpus.open(encoding="utf-8", newline="") as file:
+        listed = list(csv.DictReader(file))
+    for source, number in (("lieder", arguments.songs), ("quartets", arguments.quartets)):
+        yield from _first(arguments, listed, f"openscore_{source}", number, source == "quartets")
+    without = [row for row in listed if not row["id"].startswith(ETUDES)]
+    yield from _first(arguments, without, "chopin_first_editions", arguments.chopin, True)
+
+
+def _first(
+    arguments: argparse.Namespace, listed: list[dict[str, str]], source: str, number: int, shortest: bool
+) -> Iterator[dict[str, str]]:
+    """Yield so many pieces for training, and some for validation."""
+    own = [row for row in listed if f"/{source}/" in row["file"]]
+    own.sort(key=lambda row: int(row["measures"]) if shortest else stable_fraction(row["id"]))
+    for split, wanted in (("train", number), ("valid", round(number * VALID_SHARE))):
+        for row in [row for row in own if row["split"] == split][:wanted]:
+            path = arguments.corpus.absolute().parent / row["file"]
+            yield {"id": row["id"], "file": str(path), "licence": row["licence"], "split": split}
+
+
+def textures(out: Path, number: int) -> Iterator[dict[str, str]]:
+    for split, wanted in (("train", number), ("valid", round(number * VALID_SHARE))):
+        for place in range(wanted):
+            name = f"texture-{split}-{place:03d}"
+            music = write_texture(TEXTURE_MEASURES, random_stream(0, name))
+            (out / f"{name}.musicxml").write_bytes(music)
+            yield {"id": name, "file": f"{name}.musicxml", "licence": "CC0-1.0", "split": split}
+
+
+if __name__ == "__main__":
+    main()

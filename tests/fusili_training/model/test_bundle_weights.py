@@ -1,0 +1,57 @@
+"""Weights that come back from a bundle; the shipped one and onnxruntime are the reference."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import onnxruntime
+import pytest
+import torch
+from example_melodies import TINY_MODEL
+
+from fusili_mir.errors import InputError
+from fusili_mir.model.bundle import default_bundle
+from fusili_training.loop.recipe import Recipe, WeightsOptions
+from fusili_training.loop.starting_model import build_starting_model
+from fusili_training.model.bundle_weights import load_bundle_weights
+from fusili_training.model.model import FusiliModel, ModelOptions
+
+SHIPPED = default_bundle()
+
+
+@pytest.fixture(scope="module")
+def model() -> FusiliModel:
+    weights = WeightsOptions(checkpoint=str(SHIPPED.folder))
+    options = ModelOptions(backbone="small", max_scale=30.0)
+    return build_starting_model(Recipe("x", model=options, weights=weights)).eval()
+
+
+def _reference(tower: str, inputs: np.ndarray) -> np.ndarray:
+    spec = SHIPPED.image if tower == "image" else SHIPPED.audio
+    session = onnxruntime.InferenceSession(SHIPPED.folder / spec.graph, providers=["CPUExecutionProvider"])
+    return np.asarray(session.run([spec.local_output], {spec.input: inputs})[0])
+
+
+def test_patches_are_those_of_the_graph_that_the_weights_came_from(model: FusiliModel) -> None:
+    images = np.random.default_rng(0).uniform(size=(2, 3, 128, 212)).astype(np.float32)
+    with torch.no_grad():
+        patches = model.encode_images(torch.from_numpy(images)).local
+    np.testing.assert_allclose(patches, _reference("image", images), atol=2e-5)
+
+
+def test_frames_are_those_of_the_graph_that_the_weights_came_from(model: FusiliModel) -> None:
+    waveforms = np.random.default_rng(1).normal(size=(2, 32_000)).astype(np.float32)
+    with torch.no_grad():
+        frames = model.encode_recordings(torch.from_numpy(waveforms)).local
+    np.testing.assert_allclose(frames, _reference("audio", waveforms), atol=2e-5)
+
+
+def test_the_scale_is_that_of_the_manifest(model: FusiliModel) -> None:
+    assert model.logit_scale_local.exp().item() == pytest.approx(SHIPPED.manifest.scale, rel=1e-6)
+
+
+def test_a_model_of_other_sizes_is_refused_with_the_weight_that_does_not_fit() -> None:
+    tiny = FusiliModel(ModelOptions(backbone="small", backbone_options=TINY_MODEL))
+    with pytest.raises(InputError, match=r"does not fit the model: it has one of shape .* as image\.stem"):
+        load_bundle_weights(tiny, Path(SHIPPED.folder))

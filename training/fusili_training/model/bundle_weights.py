@@ -1,0 +1,88 @@
+"""The weights of a bundle, back from its ONNX graphs, so that training can go on from the model that ships.
+
+The exporter keeps the names of most weights. Matrices that it has transposed and folded are found by the module
+that the graph says they belong to. What a graph does not hold keeps its starting value: heads that only training
+uses, and the pooling of global embeddings, which is trained anew.
+"""
+
+from __future__ import annotations
+
+import ast
+import math
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from fusili_mir.errors import InputError
+from fusili_mir.model.bundle import TOWERS, load_bundle
+from fusili_training.backbones.sequence_layers import LeftContext
+from fusili_training.model.model import FusiliModel
+
+__all__ = ["load_bundle_weights"]
+
+_SCOPES = "pkg.torch.onnx.name_scopes"  # metadata key under which graphs name the modules of a node
+_PREFIX = "model."
+_NEW = ("note_heads.", "pooling.", "logit_scale_global", "image.global_head.", "audio.global_head.")
+_UNUSED = "num_batches_tracked"
+_CONTEXT = ".context"  # a `LeftContext`, whose decay is folded into a factor
+
+
+def load_bundle_weights(model: FusiliModel, folder: Path) -> None:
+    """Load the encoders, the local heads and their scale from a bundle of the small backbone.
+
+    Parameters
+    ----------
+    model : FusiliModel
+        A model with towers of the same sizes.
+    folder : Path
+        The bundle; its graphs must be in single precision.
+    """
+    bundle = load_bundle(folder)
+    manifest = bundle.manifest
+    if model.options.backbone != "small" or manifest.precision != "fp32":
+        raise InputError(
+            f"{folder} is a bundle in {manifest.precision} for a {model.options.backbone} model; expected one of"
+            " the small backbone in fp32: others start from checkpoints"
+        )
+    found = {"logit_scale_local": torch.tensor(math.log(manifest.scale))}
+    for tower in TOWERS:
+        found |= _graph_weights(bundle.read_graph(tower))
+    own = model.state_dict()
+    wanted = [name for name in own if not name.startswith(_NEW) and not name.endswith(_UNUSED)]
+    for name in wanted:
+        shape = tuple(found[name].shape) if name in found else None
+        if shape != tuple(own[name].shape):
+            held = "no such weight" if shape is None else f"one of shape {shape}"
+            raise InputError(
+                f"{folder} does not fit the model: it has {held} as {name}; expected {tuple(own[name].shape)}"
+            )
+    model.load_state_dict({name: found[name] for name in wanted}, strict=False)
+
+
+def _graph_weights(content: bytes) -> dict[str, Tensor]:
+    """Return the weights of an ONNX file by their names in the model."""
+    import onnx
+    from onnx import numpy_helper
+
+    graph = onnx.load_from_string(content).graph
+    constants = {each.name: np.array(numpy_helper.to_array(each)) for each in graph.initializer}
+    found = {
+        name.removeprefix(_PREFIX): torch.from_numpy(value)
+        for name, value in constants.items()
+        if name.startswith(_PREFIX)
+    }
+    for node in graph.node:
+        scopes = next((note.value for note in node.metadata_props if note.key == _SCOPES), "[]")
+        modules = [str(scope) for scope in ast.literal_eval(scopes)[:-1]]
+        if not modules or not modules[-1].startswith(_PREFIX):
+            continue
+        module = modules[-1].removeprefix(_PREFIX)
+        matrices = [constants[name] for name in node.input if name in constants]
+        if node.op_type == "MatMul" and len(matrices) == 1:
+            found[f"{module}.weight"] = torch.from_numpy(matrices[0].T.copy())
+        elif node.op_type == "Mul" and module.endswith(_CONTEXT) and matrices and matrices[0].size > 1:
+            share = matrices[0].reshape(-1) / LeftContext.max_decay  # sigmoid(decay)
+            found[f"{module}.decay"] = torch.from_numpy(np.log(share / (1 - share)))
+    return found
