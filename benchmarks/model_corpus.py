@@ -1,11 +1,9 @@
-"""The corpus of the model that ships: songs, quartets, Chopin, and piano textures made by rule.
+"""The corpus of the model that ships: songs, quartets, and piano textures made by rule, all CC0.
 
-    python benchmarks/model_corpus.py OUT [--songs 300] [--quartets 10] [--chopin 24] [--textures 160]
+    python benchmarks/model_corpus.py OUT [--songs 220] [--quartets 6] [--textures 120]
     fusili-mir render OUT/manifest.csv -o pairs --recipe training/recipes/render/world.toml
 
-Takes the training and validation pieces of `../shared/data`: songs in a fixed random order, the shortest quartets
-and Chopin's shorter pieces without his etudes, some of which are among the human performances that we measure
-with. OUT/manifest.csv names the licence of each.
+Takes training and validation pieces of `../shared/data`: songs in a fixed random order, and the shortest quartets.
 """
 
 from __future__ import annotations
@@ -21,17 +19,15 @@ from fusili_training.splits import stable_fraction
 
 VALID_SHARE = 0.08
 TEXTURE_MEASURES = 14
-ETUDES = ("chopin:010", "chopin:025")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("out", type=Path, help="a new folder")
     parser.add_argument("--corpus", type=Path, default=Path("../shared/data/manifest.csv"))
-    parser.add_argument("--songs", type=int, default=300)
-    parser.add_argument("--quartets", type=int, default=10)
-    parser.add_argument("--chopin", type=int, default=24)
-    parser.add_argument("--textures", type=int, default=160)
+    parser.add_argument("--songs", type=int, default=220)
+    parser.add_argument("--quartets", type=int, default=6)
+    parser.add_argument("--textures", type=int, default=120)
     arguments = parser.parse_args()
     arguments.out.mkdir(parents=True)
     rows = [*chosen_rows(arguments), *textures(arguments.out, arguments.textures)]
@@ -47,8 +43,6 @@ def chosen_rows(arguments: argparse.Namespace) -> Iterator[dict[str, str]]:
         listed = list(csv.DictReader(file))
     for source, number in (("lieder", arguments.songs), ("quartets", arguments.quartets)):
         yield from _first(arguments, listed, f"openscore_{source}", number, source == "quartets")
-    without = [row for row in listed if not row["id"].startswith(ETUDES)]
-    yield from _first(arguments, without, "chopin_first_editions", arguments.chopin, True)
 
 
 def _first(

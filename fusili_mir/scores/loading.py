@@ -46,7 +46,7 @@ from fusili_mir.scores.score_writing import write_score_file
 from fusili_mir.scores.untrusted_xml import read_bytes
 from fusili_mir.scores.verovio_process import convert_to_mei
 
-__all__ = ["LoadedScore", "ScoreSource", "load_score"]
+__all__ = ["LoadedScore", "ScoreSource", "load_score", "read_any_score_file"]
 
 ScoreSource: TypeAlias = str | os.PathLike[str] | ScoreFile | ScoreLike
 """A symbolic score: a file, a tree, or a score of partitura's."""
@@ -117,6 +117,13 @@ def load_score(source: ScoreSource) -> LoadedScore:
     filename = str(Path(source))
     with reading(filename, _COMPLETE):
         return _load_file(filename)
+
+
+def read_any_score_file(filename: str | os.PathLike[str]) -> ScoreFile:
+    """Read what is engraved of a score in any format: MusicXML and MEI as they are, others converted."""
+    if score_format(filename) in ("xml", None):  # what is no score gets the message of that reader
+        return read_score_file(Path(filename))
+    return load_score(filename).named_file()
 
 
 def _load_file(filename: str) -> LoadedScore:

@@ -56,8 +56,8 @@ def command(
 ) -> None:
     """Render the scores of CORPUS into shards of image-audio pairs with the places and times of their notes.
 
-    CORPUS is a folder of MusicXML, MXL or MEI files, or a CSV table with the columns id and file (optionally
-    licence, split, performance). If the command is interrupted, repeat it to continue.
+    CORPUS is a folder of MusicXML, MXL, MEI, kern or ABC files, or a CSV table with the columns id and file
+    (optionally licence, split, performance). If the command is interrupted, repeat it to continue.
     """
     try:
         from fusili_training.rendering.corpus import list_corpus, select_pieces

@@ -21,7 +21,7 @@ from fusili_training.splits import SPLITS, Split, split_of
 
 __all__ = ["CorpusPiece", "list_corpus", "select_pieces"]
 
-_SCORE_SUFFIXES = {".mxl", ".musicxml", ".xml", ".mei"}
+_SCORE_SUFFIXES = {".mxl", ".musicxml", ".xml", ".mei", ".krn", ".abc"}
 _TABLE_NAME = "manifest.csv"
 _UNKNOWN = "unknown"
 _LONGEST_ID = 60  # names in a tar archive have at most 100 characters

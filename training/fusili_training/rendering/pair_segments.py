@@ -16,7 +16,8 @@ from PIL import Image
 from fusili_mir.arrays import Bool, Float32, GreyImage, Table
 from fusili_mir.pages.engraving import EngravingOptions, engrave, engrave_excerpts
 from fusili_mir.pages.segments import Segment, cut_segment
-from fusili_mir.scores.score_file import ScoreFile, read_score_file
+from fusili_mir.scores.loading import read_any_score_file
+from fusili_mir.scores.score_file import ScoreFile
 from fusili_training.notation.layouts import Layout, draw_layouts, lay_out
 from fusili_training.notation.line_breaks import write_line_breaks
 from fusili_training.notation.mutations import mutate
@@ -93,7 +94,7 @@ def render_piece(piece: CorpusPiece, recipe: RenderRecipe, report: PieceReport) 
         The pairs in the order of the score, each mutant after its original. They depend on the piece and the
         recipe only.
     """
-    score_file = read_score_file(piece.file)
+    score_file = read_any_score_file(piece.file)
     score = read_sounding_score(score_file)
     human = None
     if piece.performance is not None:
