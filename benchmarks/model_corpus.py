@@ -3,7 +3,7 @@
     python benchmarks/model_corpus.py OUT [--songs 220] [--quartets 6] [--textures 120]
     fusili-mir render OUT/manifest.csv -o pairs --recipe training/recipes/render/world.toml
 
-Takes training and validation pieces of `../shared/data`: songs in a fixed random order, and the shortest quartets.
+Takes training and validation pieces of `../shared/data`: songs in a fixed random order, the shortest quartets.
 """
 
 from __future__ import annotations
