@@ -68,7 +68,7 @@ def read_recording(
     resampler = None if rate_hz == sample_rate_hz else soxr.ResampleStream(rate_hz, sample_rate_hz, 1)
     for block in recording.blocks(progress):
         with np.errstate(invalid="ignore"):  # infinities of both signs, which the checks report
-            mix = block.mean(axis=1, dtype=np.float32)
+            mix = _mixed(block)
         checks.see(block, mix)
         if level is not None:
             level.see(mix)
@@ -80,3 +80,10 @@ def read_recording(
         rest = resampler.resample_chunk(np.empty(0, np.float32), last=True)
         if len(rest):
             yield rest
+
+
+def _mixed(block: Float32) -> Float32:
+    """Return the mean of the channels [shape=(n,)]."""
+    if block.shape[1] == 2:  # many times as fast as a mean over rows of two
+        return np.asarray((block[:, 0] + block[:, 1]) / np.float32(2), dtype=np.float32)
+    return np.asarray(block.mean(axis=1, dtype=np.float32))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 
 import numpy as np
@@ -44,22 +45,23 @@ class RecordingChecks:
 
     def see(self, block: Float32, mix: Float32) -> None:
         """Check a block [shape=(n, channels)] and its mix [shape=(n,)]."""
-        finite = np.isfinite(block).all(axis=1)
-        if not finite.all():
-            first = self._n_samples + int(finite.argmin())
+        magnitude = np.abs(block)
+        peak = float(magnitude.max())  # not a number if any sample is none
+        if not math.isfinite(peak):
+            first = self._n_samples + int(np.isfinite(block).all(axis=1).argmin())
             raise InputError(
                 f"{self._name}: a sample that is not a number at {first / self._sample_rate_hz:.3f} s; "
                 "export the recording again"
             )
-        magnitude = np.abs(block)
-        self._peak = max(self._peak, float(magnitude.max()))
+        self._peak = max(self._peak, peak)
         if self._peak > _MAX_SAMPLE:
             raise InputError(
                 f"{self._name}: samples reach {self._peak:g}, expected -1 to 1; "
                 "integer samples stored as floats? divide them by their full scale"
             )
-        flat = (magnitude[1:] >= _FULL_SCALE) & (np.abs(np.diff(block, axis=0)) < 1e-4)
-        self._n_clipped += int(flat.sum())
+        if peak >= _FULL_SCALE:
+            flat = (magnitude[1:] >= _FULL_SCALE) & (np.abs(np.diff(block, axis=0)) < 1e-4)
+            self._n_clipped += int(flat.sum())
         self._n_samples += len(block)
         self._n_values += block.size
         self._lowest, self._highest = (
