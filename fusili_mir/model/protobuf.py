@@ -7,15 +7,14 @@ or a nested message.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 __all__ = ["BYTES", "VARINT", "Field", "fields_of", "varints_of"]
 
 VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5
 
 
-@dataclass(frozen=True)
-class Field:
+class Field(NamedTuple):
     """A field of a message.
 
     Attributes
@@ -40,11 +39,11 @@ def fields_of(graph: bytes, start: int, stop: int) -> Iterator[Field]:
     while place < stop:
         key, place = _varint(graph, place, stop)
         number, wire_type, value = key >> 3, key & 7, 0
-        if wire_type == VARINT:
-            value, end = _varint(graph, place, stop)
-        elif wire_type == BYTES:
+        if wire_type == BYTES:
             length, place = _varint(graph, place, stop)
             end = place + length
+        elif wire_type == VARINT:
+            value, end = _varint(graph, place, stop)
         elif wire_type in (FIXED64, FIXED32):
             end = place + (8 if wire_type == FIXED64 else 4)
         else:
@@ -66,6 +65,8 @@ def varints_of(data: bytes) -> list[int]:
 
 def _varint(graph: bytes, place: int, stop: int) -> tuple[int, int]:
     """Return a number stored as 7 bits per byte, lowest first, and the place after it."""
+    if place < stop and graph[place] < 0x80:  # most numbers have one byte
+        return graph[place], place + 1
     value = 0
     for shift in range(0, 70, 7):
         if place >= stop:
