@@ -20,7 +20,7 @@ from fusili_training.listening.attack_network import HOP_SEC, SAMPLE_RATE_HZ, At
 __all__ = ["attack_graph_bytes", "export_attack_network"]
 
 _FILE = "attacks.onnx"
-_CONTEXT_SEC = 0.5  # more than what the windows and the blocks see
+_CONTEXT_SEC = 0.36  # what the windows and the blocks see
 _CLOSE = 1e-3  # largest difference from torch, in logits
 _CHECKED = ((1, 37), (3, 64))  # batch sizes and cells that tracing did not use
 

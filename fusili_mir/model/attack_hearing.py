@@ -27,7 +27,7 @@ ATTACK_INPUT, ATTACK_OUTPUT = "waveforms", "attacks"
 
 _CELL_STEPS = 2  # the number of steps of a waveform must be a multiple of this
 _SUREST = 30.0  # logits; more would overflow
-_BODY_SEC = 10.0  # of a stretch that goes through the graph at once
+_BODY_SEC = 5.0  # of a stretch that goes through the graph at once; longer ones fit no cache
 _SHORTEST_STEP_SEC, _LONGEST_STEP_SEC, _MOST_CONTEXT_SEC = 0.002, 0.1, 5.0
 
 

@@ -13,7 +13,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from fusili_mir.errors import FusiliError, InputError
 from fusili_mir.model.attack_hearing import AttackGraph, AttackListener
-from fusili_mir.model.bundle import Bundle, load_bundle, save_bundle
+from fusili_mir.model.bundle import Bundle, default_bundle, load_bundle, save_bundle
 from fusili_mir.model.encoder import Encoder
 from fusili_mir.model.sessions import open_session
 
@@ -164,3 +164,19 @@ def test_a_bundle_is_saved_with_its_network_or_without_both(tmp_path: Path) -> N
     assert spec.read(saved) == click_graph()
     with pytest.raises(InputError, match="expected both a graph that hears attacks"):
         save_bundle(tmp_path / "half", given.manifest, *graphs)
+
+
+@pytest.mark.parametrize("sample", [24_000, 24_160, 24_319])
+def test_the_shipped_network_sees_as_far_as_its_context_and_no_farther(sample: int) -> None:
+    bundle = default_bundle()
+    graph = AttackGraph.of(bundle)
+    assert graph is not None
+    session = open_session(graph.read(bundle), "cpu", 1)
+    quiet = (0.1 * np.random.default_rng(0).normal(size=(1, 48_000))).astype(np.float32)
+    click = quiet.copy()
+    click[0, sample] += 3
+    (before,), (after,) = (session.run("waveforms", sound, ["attacks"]) for sound in (quiet, click))
+    steps = np.flatnonzero(np.abs(after - before)[0].max(axis=1))
+    context = round(graph.context_sec / graph.step_sec)
+    reach = max(sample // STEP - steps.min(), steps.max() - sample // STEP)
+    assert context - 3 <= reach <= context
