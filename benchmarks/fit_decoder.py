@@ -1,5 +1,6 @@
 """Fit what the decoder needs for a bundle, and write it into the bundle's manifest.
 
+    python benchmarks/fit_decoder.py carry BUNDLE OTHER
     python benchmarks/fit_decoder.py pitches BUNDLE ../shared/data [--pieces 73]
     python benchmarks/fit_decoder.py law BUNDLE ../shared/data/human [--only NAME ...] [--rounds 2]
         [--ablate | --scan NAME]
@@ -7,7 +8,8 @@
     python benchmarks/fit_decoder.py intervals BUNDLE ../shared/data/human [--only NAME ...]
     python benchmarks/fit_decoder.py piece BUNDLE ../shared/data/human [--corpus ../shared/data] [--songs 10]
 
-`pitches` fits the reader of pitches: a logistic regression from the embeddings of columns to the pitches of the
+`carry` copies from another bundle what was fitted there: the network that hears attacks, which does not depend on
+the encoders, and laws to begin with. `pitches` fits the reader of pitches: a logistic regression from the embeddings of columns to the pitches of the
 note heads in them, on CC0 pieces of the training split. `law` searches the parameters of `TimingLaw`, one after
 the other, for the largest share of notes within 25, 50 and 250 ms in human performances (human_piano.py), with
 the score and from images. `--ablate` prints instead what each part is worth: the same shares without it;
@@ -53,6 +55,7 @@ from fusili_mir.arrays import Bool, Float32, Int64
 from fusili_mir.audio.attack_map import LOWEST_PITCH, N_PITCHES
 from fusili_mir.decoding.rough_search import DecodingOptions
 from fusili_mir.errors import FusiliError
+from fusili_mir.model.attack_hearing import AttackGraph
 from fusili_mir.model.bundle import Bundle, load_bundle
 from fusili_mir.model.encoded import EncodedScore
 from fusili_mir.model.encoder import Encoder
@@ -142,6 +145,14 @@ def fit_logistic(embeddings: Float32, shown: Float32, seed: int = 0) -> Float32:
         rate = LEARNING_RATE * (1 + np.cos(np.pi * step / N_STEPS)) / 2
         weights -= rate * (first / (1 - 0.9**step)) / (np.sqrt(second / (1 - 0.99**step)) + 1e-6)
     return weights.astype(np.float32)
+
+
+def carry(bundle: Bundle, other: Bundle) -> None:
+    fitted = {key: value for key, value in other.manifest.decoder.items() if not key.startswith("pitch")}
+    attacks = AttackGraph.of(other)
+    if attacks is not None:
+        (bundle.folder / attacks.file).write_bytes(attacks.read(other))
+    write_decoder(bundle, fitted)
 
 
 def fit_pitches(bundle: Bundle, corpus: Path, n_pieces: int) -> None:
@@ -292,7 +303,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("what", choices=["pitches", "law", "certainty", "intervals", "piece"])
+    parser.add_argument("what", choices=["carry", "pitches", "law", "certainty", "intervals", "piece"])
     parser.add_argument("bundle", type=Path)
     parser.add_argument("data", type=Path)
     parser.add_argument("--pieces", type=int, default=73)
@@ -307,6 +318,9 @@ def main() -> None:
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")
     bundle = load_bundle(arguments.bundle)
+    if arguments.what == "carry":
+        carry(bundle, load_bundle(arguments.data))
+        return
     if arguments.what == "pitches":
         fit_pitches(bundle, arguments.data, arguments.pieces)
         return
