@@ -9,10 +9,11 @@
     python benchmarks/fit_decoder.py piece BUNDLE ../shared/data/human [--corpus ../shared/data] [--songs 10]
 
 `carry` copies from another bundle what was fitted there: the network that hears attacks, which does not depend on
-the encoders, and laws to begin with. `pitches` fits the reader of pitches: a logistic regression from the embeddings of columns to the pitches of the
-note heads in them, on CC0 pieces of the training split. `law` searches the parameters of `TimingLaw`, one after
-the other, for the largest share of notes within 25, 50 and 250 ms in human performances (human_piano.py), with
-the score and from images. `--ablate` prints instead what each part is worth: the same shares without it;
+the encoders, and laws to begin with. `pitches` fits the reader of pitches: a logistic regression from the
+embeddings of columns to the pitches of the note heads in them, on CC0 pieces of the training split. `law`
+searches the parameters of `TimingLaw`, one after the other, for the largest share of notes within 25, 50 and
+250 ms in human performances (human_piano.py), with the score and from images. `--ablate` prints instead what each
+part is worth: the same shares without it;
 `--scan NAME` prints the same shares for each value of one parameter.
 
 `certainty` fits, on the same performances, the probability that a note is right to 0.1 s and its interval; what
