@@ -1,13 +1,13 @@
 """MSMD, the paper's test set, rebuilt from the LilyPond sources of Mutopia: pages, note heads, onsets and sound.
 
     python benchmarks/rebuild_msmd.py OUT --lilypond BIN [--splits train test] [--pieces 100]
-    fusili-mir evaluate BUNDLE OUT --task local --task point --task global
+    fusili-mir evaluate BUNDLE OUT --split train --split test --split-file OUT/split.yaml
 
 BIN is a folder with `lilypond` and `convert-ly`, such as `lilypond-binaries/bin` of the PyPI package `lilypond`.
-As in MSMD, every piece is played at its written tempo, without repeats, by a soundfont of this machine. The
-pieces come in a fixed random order, so that a run that is stopped leaves a fair sample; a run that is started
-again goes on where it was stopped. OUT/pieces.tsv says what became of each piece; OUT/split.yaml lists the
-splits, as MSMD does.
+As in MSMD, every piece is played at its written tempo, without repeats. The soundfont, TimGM6mb, is one that
+training never heard. The pieces come in a fixed random order, so that a run that is stopped leaves a fair sample;
+a run that is started again goes on where it was stopped. OUT/pieces.tsv says what became of each piece and which
+soundfont played it; OUT/split.yaml lists the splits, as MSMD does.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ from fusili_training.random_streams import random_stream
 from fusili_training.rendering.corpus import CorpusPiece, list_corpus, select_pieces
 from fusili_training.sound.expression import Expression, perform
 from fusili_training.sound.notes import PerformedArray
+from fusili_training.sound.soundfonts import Soundfont, find_soundfont
 from fusili_training.splits import SPLITS, stable_fraction
 
 PREFIX = "msmd:"  # of the ids in the corpus
@@ -46,6 +47,7 @@ def main() -> None:
     parser.add_argument("--corpus", type=Path, default=Path("../shared/data/manifest.csv"))
     parser.add_argument("--splits", choices=SPLITS, nargs="+", default=["train", "test"])
     parser.add_argument("--pieces", type=int, help="stop after so many pieces; all by default")
+    parser.add_argument("--soundfont", default="TimGM6mb", help="it must be installed")
     parser.add_argument("--time-limit", type=float, default=120.0, help="CPU seconds per piece")
     arguments = parser.parse_args()
     try:
@@ -56,6 +58,7 @@ def main() -> None:
 
 def rebuild(arguments: argparse.Namespace) -> None:
     out: Path = arguments.out
+    soundfont = find_soundfont(arguments.soundfont)
     out.mkdir(parents=True, exist_ok=True)
     pieces = select_pieces(list_corpus(arguments.corpus), (), arguments.splits, "*/mutopia_msmd/*.ly")
     pieces = sorted(pieces, key=lambda piece: stable_fraction(piece.id))[: arguments.pieces]
@@ -67,7 +70,7 @@ def rebuild(arguments: argparse.Namespace) -> None:
         if name in known:
             continue
         try:
-            result = make_piece(piece, out / name, arguments)
+            result = make_piece(piece, out / name, soundfont, arguments)
         except InputError as error:
             result = f"left out\t{error}"
         known[name] = result
@@ -86,7 +89,7 @@ def msmd_names(corpus: Path) -> dict[Path, str]:
     return {corpus.absolute().parent / row["file"]: row["id"].removeprefix(PREFIX) for row in rows}
 
 
-def make_piece(piece: CorpusPiece, target: Path, arguments: argparse.Namespace) -> str:
+def make_piece(piece: CorpusPiece, target: Path, soundfont: Soundfont, arguments: argparse.Namespace) -> str:
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
         svgs = run_lilypond(piece.file, folder, arguments.lilypond, arguments.time_limit)
@@ -98,7 +101,7 @@ def make_piece(piece: CorpusPiece, target: Path, arguments: argparse.Namespace) 
             raise InputError(f"it lasts more than {MOST_MIN} minutes")
         midi = folder / "played.midi"
         save_midi(midi, performed)
-        sound = play_midi(midi)
+        sound = play_midi(midi, soundfont)
         drawn = [(page, draw_page(svg, page)) for svg, page in zip(svgs, pages, strict=True)]
         made = folder / target.name
         save_msmd_piece(made, score, drawn, performed, sound.samples, sound.sample_rate_hz)
@@ -108,7 +111,7 @@ def make_piece(piece: CorpusPiece, target: Path, arguments: argparse.Namespace) 
     n_heads = sum(len(page.heads) for page in pages)
     n_systems = sum(len(page.systems) for page in pages)
     found = f"{len(pages)} pages", f"{n_systems} systems", f"{n_heads} of {len(score.boxes)} heads"
-    return "\t".join([*found, f"{sound.duration_sec:.0f} s"])
+    return "\t".join([*found, f"{sound.duration_sec:.0f} s", soundfont.name])
 
 
 def save_midi(filename: Path, performed: PerformedArray) -> None:
