@@ -163,3 +163,21 @@ def test_unknown_options_and_backbones_are_refused() -> None:
         build_backbone("smal")
     with pytest.raises(InputError, match="a multiple of 16 px"):
         build_backbone("small", {"staff_space_px": 7, "margin_spaces": 4.5})
+
+
+def test_squares_have_the_papers_patches_in_row_major_order() -> None:
+    torch.manual_seed(0)
+    tower = build_backbone("small", {**TINY, "square_px": 96}).image.eval()
+    blank = torch.ones(1, 1, 96, 96)
+    inked = blank.clone()
+    inked[:, :, 40:56, 72:88] = 0  # within the second row of patches, third column
+    with torch.no_grad():
+        change = (tower(inked).local - tower(blank).local).abs().amax(dim=2)[0]
+    assert int(change.argmax()) == 5
+    grid = tower.geometry.grid(96)
+    assert (grid.rows, grid.cols, grid.patch_width_px) == (3, 3, 32)
+
+
+def test_a_square_is_a_whole_number_of_patches() -> None:
+    with pytest.raises(InputError, match="square_px is 100; expected a multiple of 32"):
+        build_backbone("small", {"square_px": 100})

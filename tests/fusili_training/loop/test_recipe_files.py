@@ -71,6 +71,15 @@ def test_every_shipped_recipe_can_be_read() -> None:
     assert {read_recipe(name).name for name in names} == set(names)
 
 
+@pytest.mark.parametrize(("name", "alpha"), [("global", 0.0), ("hybrid", 0.5), ("local", 1.0)])
+def test_the_recipes_of_small_squares_differ_in_alpha_alone(name: str, alpha: float) -> None:
+    recipe = read_recipe(f"small-squares-{name}")
+    assert recipe.loss == replace(read_recipe("small-squares-hybrid").loss, alpha=alpha)
+    assert recipe.data == read_recipe("small-squares-hybrid").data
+    assert recipe.model.backbone_options["square_px"] == 224
+    assert recipe.loss.supervision == "global"
+
+
 def test_the_dense_recipe_is_supervised_locally() -> None:
     recipe = read_recipe("small-dense")
     assert recipe.loss.supervision == "local"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-__all__ = ["ConvolutionBlock", "LeftContext", "trailing_mask"]
+__all__ = ["ConvolutionBlock", "GlobalHead", "LeftContext", "trailing_mask"]
 
 
 def trailing_mask(present: Tensor) -> Tensor:
@@ -54,6 +54,15 @@ class ConvolutionBlock(nn.Module):
         hidden = nn.functional.gelu(self.expand(self.norm(mixed)), approximate="tanh")
         updated: Tensor = features + self.shrink(hidden)
         return updated
+
+
+class GlobalHead(nn.Sequential):
+    """Features -> global embedding."""
+
+    def __init__(self, width: int, embedding_dim: int) -> None:
+        super().__init__(
+            nn.Linear(width, width), nn.GELU(approximate="tanh"), nn.Linear(width, embedding_dim)
+        )
 
 
 class LeftContext(nn.Module):

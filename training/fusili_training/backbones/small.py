@@ -4,7 +4,8 @@ An image shows the staves of one system, each as a strip in which the five lines
 pitch. Each staff is encoded separately, column by column; the columns of all staves are fused into one row of
 patches. A recording is a log-frequency spectrum whose bands are channels. Both towers are convolutional along
 their axis and take any width, any number of staves and any length. Padding is blank paper on the right, blank
-staves below, and zeros at the end; the tokens of an item do not depend on the amount of padding.
+staves below, and zeros at the end; the tokens of an item do not depend on the amount of padding. For the paper's
+experiments at a small scale, the image tower may take squares instead (`square_px`).
 """
 
 from __future__ import annotations
@@ -27,8 +28,9 @@ from fusili_training.backbones.interface import (
     ImageTower,
     Tokens,
 )
-from fusili_training.backbones.sequence_layers import ConvolutionBlock, LeftContext, trailing_mask
+from fusili_training.backbones.sequence_layers import ConvolutionBlock, GlobalHead, LeftContext, trailing_mask
 from fusili_training.backbones.sizes import check_number, check_sizes
+from fusili_training.backbones.square_tower import PATCH_PX, SquareTower
 
 __all__ = ["FrameTower", "SmallOptions", "StaffTower", "build_small"]
 
@@ -52,6 +54,8 @@ class SmallOptions:
         Distance of the staff lines in a strip.
     margin_spaces : float
         Margin above and below the staff, for ledger lines, in staff spaces.
+    square_px : int
+        Side of squares, which then take the place of staff strips, with patches of 32 px; 0: staff strips.
     sample_rate_hz : int
         Sample rate of the waveform.
     hop_ms : int
@@ -66,6 +70,7 @@ class SmallOptions:
     stem_channels: tuple[int, int, int] = (24, 32, 48)
     staff_space_px: int = 8
     margin_spaces: float = 6.0
+    square_px: int = 0
     sample_rate_hz: int = 16_000
     hop_ms: int = 40
     image_dilations: tuple[int, ...] = (1,)
@@ -79,6 +84,11 @@ class SmallOptions:
             check_sizes(name, getattr(self, name))
         check_number("staff_space_px", self.staff_space_px, 2, 64)
         check_number("margin_spaces", self.margin_spaces, 0, 100)
+        check_number("square_px", self.square_px, 0, 32 * PATCH_PX)
+        if self.square_px % PATCH_PX:
+            raise InputError(
+                f"square_px is {self.square_px}; expected a multiple of {PATCH_PX}, or 0 for strips"
+            )
         check_number("sample_rate_hz", self.sample_rate_hz, 2_000, 192_000)
         check_number("hop_ms", self.hop_ms, 1, 1000)
 
@@ -90,16 +100,19 @@ class SmallOptions:
 
 def build_small(options: SmallOptions) -> Backbone:
     """Build both towers with random weights."""
-    return Backbone("small", StaffTower(options), FrameTower(options))
+    return Backbone("small", _image_tower(options), FrameTower(options))
 
 
-class _GlobalHead(nn.Sequential):
-    """Features -> global embedding."""
-
-    def __init__(self, width: int, embedding_dim: int) -> None:
-        super().__init__(
-            nn.Linear(width, width), nn.GELU(approximate="tanh"), nn.Linear(width, embedding_dim)
-        )
+def _image_tower(options: SmallOptions) -> ImageTower:
+    if not options.square_px:
+        return StaffTower(options)
+    return SquareTower(
+        options.square_px,
+        options.width,
+        options.embedding_dim,
+        options.stem_channels,
+        options.system_dilations,
+    )
 
 
 def _masked_mean(features: Tensor, mask: Tensor) -> Tensor:
@@ -146,7 +159,7 @@ class StaffTower(ImageTower):
             ConvolutionBlock(options.width, dilation=d) for d in options.system_dilations
         )
         self.norm = nn.LayerNorm(options.width)
-        self.global_head = _GlobalHead(options.width, options.embedding_dim)
+        self.global_head = GlobalHead(options.width, options.embedding_dim)
 
     def forward(self, inputs: Tensor) -> Tokens:
         """Encode staff strips; the mask is False after the last column with ink."""
@@ -236,7 +249,7 @@ class FrameTower(AudioTower):
             ConvolutionBlock(options.width, dilation=d) for d in options.audio_dilations
         )
         self.norm = nn.LayerNorm(options.width)
-        self.global_head = _GlobalHead(options.width, options.embedding_dim)
+        self.global_head = GlobalHead(options.width, options.embedding_dim)
 
     def forward(self, inputs: Tensor) -> Tokens:
         """Encode waveforms; the mask is False after the last frame with a sample other than 0."""
