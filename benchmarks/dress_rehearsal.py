@@ -3,8 +3,8 @@
     python benchmarks/dress_rehearsal.py OUT [--rows table1-random-fusili ...] [--full-size]
 
 Renders a toy corpus as squares with mutants, trains each row on two ranks under bfloat16 autocast (two epochs,
-with validation on MSMD's layout and early stopping), kills the first run and resumes it, exports each row, and
-fills both tables. The sizes of the encoders and of the batch, the number of epochs and the corpus are the only
+with validation on MSMD's layout), kills the first run and resumes it, lets a run that learns nothing stop early,
+exports each row, and fills both tables. The sizes of the encoders and of the batch, the number of epochs and the corpus are the only
 differences from the real thing. --full-size also counts what the real thing takes.
 """
 
@@ -42,6 +42,8 @@ TOY_SIZE = (
     "training.patience=1",
     "training.checkpoint_every_steps=1",
 )
+# A run that learns nothing: its second validation is no better than its first, so it stops after two of four epochs.
+LEARNS_NOTHING = ("optimiser.head_rate=1e-30", "optimiser.encoder_rate=1e-30", "training.epochs=4")
 # One piano instead of an orchestra: fewer sounds to bake.
 TOY_SOUND = ("keyboard_programs = [0]", "other_programs = [0]", "velocities = [72]")
 
@@ -92,6 +94,11 @@ def rehearse(out: Path, recipes: Sequence[str]) -> None:
         say("torchrun --nproc-per-node 2 -m fusili_training", command[1:])
         run_on_ranks(command)
     check_runs(out / "runs", recipes, n_before)
+    idle = out / "stopped-early"
+    command = [*train_command(recipes[0], squares, idle, local), *overrides(LEARNS_NOTHING)]
+    say("torchrun --nproc-per-node 2 -m fusili_training", command[1:])
+    run_on_ranks(command)
+    check_early_stop(idle)
 
     for name in recipes:
         call("export", out / "runs" / name / "best.pt", "-o", out / "bundles" / name)
@@ -103,8 +110,12 @@ def rehearse(out: Path, recipes: Sequence[str]) -> None:
 
 
 def train_command(name: str, squares: Path, out: Path, local: Sequence[str]) -> list[str]:
-    overrides = [part for each in TOY_SIZE for part in ("--override", each)]
-    return ["train", name, "--data", str(squares), "--out", str(out), *local, *overrides, "--resume"]
+    data = ["--data", str(squares), "--out", str(out), *local]
+    return ["train", name, *data, *overrides(TOY_SIZE), "--resume"]
+
+
+def overrides(settings: Sequence[str]) -> list[str]:
+    return [part for each in settings for part in ("--override", each)]
 
 
 def check_runs(runs: Path, recipes: Sequence[str], n_before: int) -> None:
@@ -120,8 +131,22 @@ def check_runs(runs: Path, recipes: Sequence[str], n_before: int) -> None:
         raise FusiliError(f"{recipes[0]}: did not go on after it was killed")
 
 
+def check_early_stop(run: Path) -> None:
+    """Raise an error unless a run of four epochs ended after the second, whose validation was no better."""
+    validations = read_table(run / "validations.csv")
+    n_steps, last = len(read_steps(run)), int(validations[-1]["step"])
+    if len(validations) != 2 or n_steps != last or n_steps != 2 * int(validations[0]["step"]):
+        raise FusiliError(
+            f"{run}: {n_steps} steps, {len(validations)} validations; expected to stop after two"
+        )
+
+
 def read_steps(run: Path) -> list[dict[str, str]]:
-    with (run / "steps.csv").open(encoding="utf-8", newline="") as file:
+    return read_table(run / "steps.csv")
+
+
+def read_table(filename: Path) -> list[dict[str, str]]:
+    with filename.open(encoding="utf-8", newline="") as file:
         return list(csv.DictReader(file))
 
 

@@ -111,11 +111,15 @@ class Encoder:
         graph = AttackGraph.of(self.bundle)
         if graph is None:
             return None
-        return graph, open_session(graph.read(self.bundle), self._device, self._n_threads)
+        return graph, open_session(
+            graph.read(self.bundle), self._device, self._n_threads, self._device_options
+        )
 
     @cached_property
     def _similarity_session(self) -> GraphSession:
-        return open_session(SIMILARITY_GRAPH.read_bytes(), self._device, self._n_threads)
+        return open_session(
+            SIMILARITY_GRAPH.read_bytes(), self._device, self._n_threads, self._device_options
+        )
 
     def compare_squares(self, images: Float32, waveforms: Float32) -> Float32:
         """Compare pairs of squares and recordings; embeddings never leave the device.

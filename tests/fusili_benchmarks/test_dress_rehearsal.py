@@ -23,7 +23,7 @@ def test_a_row_goes_from_scores_to_the_table_under_bfloat16_on_two_ranks(
     assert recipe["training"]["precision"] == "bfloat16"
     assert recipe["local_heads"] == "global"
     commands = [line.split()[1:3] for line in said.splitlines() if line.startswith("$ ")]
-    expected = ["render", "--nproc-per-node", "--nproc-per-node", "export", "evaluate"]
+    expected = ["render", *["--nproc-per-node"] * 3, "export", "evaluate"]  # killed, resumed, stopped early
     assert [command[1] for command in commands] == expected
 
 

@@ -11,6 +11,7 @@ from example_bundles import write_ink_bundle, write_pitch_bundle
 
 from fusili_mir.errors import InputError
 from fusili_mir.model import batch_size
+from fusili_mir.model import encoder as encoder_module
 from fusili_mir.model.batch_size import choose_batch_size, item_bytes, typical_batch
 from fusili_mir.model.devices import Device
 from fusili_mir.model.encoder import Encoder
@@ -73,3 +74,28 @@ def test_a_batch_that_does_not_fit_is_halved_and_the_next_ones_are_smaller(tmp_p
     assert small.sizes[0] == 8
     with pytest.raises(DeviceMemoryError, match="Failed to allocate memory"):
         encoder.audio_session.run("waveforms", np.zeros((3, 32_000), np.float32), ["frames"])
+
+
+@dataclass
+class Opened:
+    """Opens sessions of the CPU that pass for those of another device with the CPU's memory."""
+
+    options: list[object] = field(default_factory=list)
+    batches: list[int] = field(default_factory=list)
+
+    def __call__(self, graph, device, n_threads, device_options) -> GraphSession:  # type: ignore[no-untyped-def]
+        self.options.append(device_options)
+        session = SmallMemory(open_session(graph, "cpu", 1).session, self.batches)
+        return GraphSession(session, Device("coreml"), 1)
+
+
+def test_another_device_is_warmed_up_with_one_item_and_every_graph_gets_its_options(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened = Opened()
+    monkeypatch.setattr(encoder_module, "open_session", opened)
+    encoder = Encoder(write_pitch_bundle(tmp_path / "pitch"), "coreml", device_options={"ModelFormat": "x"})
+    for name in ("image_session", "audio_session", "_similarity_session"):
+        getattr(encoder, name)
+    assert opened.options == [{"ModelFormat": "x"}] * 3
+    assert opened.batches == [1, 1]  # image and audio graph

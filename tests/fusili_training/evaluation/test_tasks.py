@@ -30,6 +30,7 @@ from fusili_training.evaluation.local_store import LocalStore
 from fusili_training.evaluation.onset_errors import errors_of_piece
 from fusili_training.evaluation.pair_encoder import encode_pairs
 from fusili_training.evaluation.report import Report
+from fusili_training.evaluation.reproduce import fill_table
 from fusili_training.evaluation.sinkhorn_ranking import compare_all_pairs, rerank_shortlists
 from fusili_training.evaluation.whole_pieces import ScoredPieces
 from fusili_training.loop.checkpoint import Checkpoint, Progress, save_checkpoint
@@ -313,6 +314,19 @@ def test_a_table_is_filled_from_a_folder_of_bundles(run: Run, folder: Path, tmp_
     assert rows[0]["MSMD A2I R@1"].startswith("1.00")
     assert rows[0]["PDMX I2A R@1"] == "- (0.72)"
     assert rows[1]["local top-1"] == "- (0.02)"
+
+
+def test_the_pdmx_columns_are_one_segment_per_piece_of_the_rendered_test_split(
+    folder: Path, encoder: Encoder, tmp_path: Path
+) -> None:
+    (tmp_path / "table2-hybrid-fusili").symlink_to(folder / "bundle")
+    options = TaskOptions(splits=("train", "test"))  # MSMD's
+    reports = fill_table("table2", tmp_path, {"pdmx": folder / "shards"}, options, lambda _: encoder)
+    measured = reports["table2-hybrid-fusili"]["pdmx"]
+    every = evaluate_bundle(encoder, folder / "shards", TaskOptions(tasks=("retrieval",))).report
+    assert measured.n_pieces == every.n_pieces
+    assert {each.n for each in measured.measurements} == {measured.n_pieces}
+    assert every.measurements[0].n > every.n_pieces
 
 
 @pytest.mark.parametrize(

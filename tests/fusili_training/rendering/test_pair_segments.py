@@ -175,6 +175,25 @@ def test_opus_takes_less_than_half_the_space_and_sounds_the_same(
     assert sounds[1] < 0.6 * sounds[0]  # with pictures and truth, which stay as they are
 
 
+def test_notes_take_a_fraction_of_the_space_and_give_the_very_samples_of_flac(
+    corpus: Path, small_recipe: RenderRecipe, tmp_path: Path
+) -> None:
+    pieces = [piece for piece in list_corpus(corpus) if piece.id == "piano"]
+    found = {}
+    for codec in ("flac", "notes"):
+        recipe = replace(small_recipe, audio=replace(small_recipe.audio, codec=codec))
+        render_corpus(pieces, tmp_path / codec, recipe, jobs=1)
+        folder = ShardFolder(tmp_path / codec)
+        found[codec] = {entry.key: folder.read(entry) for entry in folder.entries}
+    for key, kept in found["flac"].items():
+        played = found["notes"][key]
+        assert played.sample_rate_hz == kept.sample_rate_hz
+        assert kept.waveform.any()
+        np.testing.assert_array_equal(played.waveform, kept.waveform)
+    flac, notes = (sum(p.stat().st_size for p in (tmp_path / c).glob("*.tar")) for c in ("flac", "notes"))
+    assert notes < 0.5 * flac
+
+
 def test_long_and_silent_segments_are_left_out_and_counted(corpus: Path, small_recipe: RenderRecipe) -> None:
     song = next(piece for piece in list_corpus(corpus) if piece.id == "song")
     report = PieceReport(song.id, song.licence)

@@ -23,6 +23,7 @@ from fusili_mir.boundary import printable, reading
 from fusili_mir.errors import InputError
 from fusili_mir.limits import check_limit, limit
 from fusili_mir.untrusted_json import parse_json
+from fusili_training.sound.played_clip import BANKS, play_clip
 from fusili_training.truth import TruthArray, truth_from_json
 
 __all__ = ["Pair", "PairEntry", "ShardFolder"]
@@ -168,10 +169,7 @@ class ShardFolder:
             with Image.open(io.BytesIO(members["png"])) as image:
                 check_limit("pixels", image.width * image.height, entry.key)
                 grey = np.asarray(image)
-            sound = members["flac"] if "flac" in members else members["ogg"]
-            with soundfile.SoundFile(io.BytesIO(sound)) as opened:
-                check_limit("clip_samples", opened.frames * opened.channels, entry.key)
-                waveform, rate_hz = opened.read(dtype="float32"), opened.samplerate
+            waveform, rate_hz = self._read_sound(members, entry)
             return Pair(
                 key=entry.key,
                 mutant_of=entry.mutant_of,
@@ -181,6 +179,16 @@ class ShardFolder:
                 strip_height_px=int(described["strip_height_px"]),
                 sample_rate_hz=int(rate_hz),
             )
+
+    def _read_sound(self, members: dict[str, bytes], entry: PairEntry) -> tuple[Float32, int]:
+        if "npz" in members:  # the played notes
+            if "://" in self.url:
+                raise InputError(f"{self.url}: clips are stored as notes; copy the folder to this machine")
+            return play_clip(members["npz"], Path(self.url) / BANKS)
+        sound = members["flac"] if "flac" in members else members["ogg"]
+        with soundfile.SoundFile(io.BytesIO(sound)) as opened:
+            check_limit("clip_samples", opened.frames * opened.channels, entry.key)
+            return opened.read(dtype="float32"), opened.samplerate
 
     def _read_json(self, name: str) -> dict[str, Any]:
         expected = "expected a folder written by fusili-mir render"

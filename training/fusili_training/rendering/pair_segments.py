@@ -31,13 +31,14 @@ from fusili_training.rendering.sound_choice import draw_banks
 from fusili_training.sound.expression import draw_expression, perform
 from fusili_training.sound.human_rendition import HumanRendition, follow_performance
 from fusili_training.sound.human_timing import read_played_notes
+from fusili_training.sound.played_clip import pack_clip
 from fusili_training.sound.score_clock import read_score_clock
 from fusili_training.sound.sounding_score import SoundingScore, read_sounding_score
 from fusili_training.truth import TRUTH_DTYPE, TruthArray, truth_to_json
 
 __all__ = ["PieceReport", "Sample", "render_piece"]
 
-ENDINGS = {"flac": "flac", "opus": "ogg"}
+ENDINGS = {"flac": "flac", "notes": "npz", "opus": "ogg"}
 """Codec of a clip -> ending of its file."""
 
 _PNG_LEVEL = 6
@@ -288,7 +289,7 @@ class _LayoutRenderer:
             mutant_of,
             {
                 "png": _png(image),
-                ENDINGS[audio.codec]: _encoded(rendition.sound_of(span, clip, options.alone), audio),
+                ENDINGS[audio.codec]: _sound(span, clip, rendition, self._recipe),
                 "json": json.dumps(described, separators=(",", ":")).encode(),
             },
             image.shape[1],
@@ -343,6 +344,15 @@ def _png(image: GreyImage) -> bytes:
     buffer = io.BytesIO()
     Image.fromarray(image).save(buffer, format="PNG", compress_level=_PNG_LEVEL)
     return buffer.getvalue()
+
+
+def _sound(span: Span, clip: ClipTimes, rendition: Rendition, recipe: RenderRecipe) -> bytes:
+    """Return the sound of a clip as it is stored."""
+    alone = recipe.segment.alone
+    if recipe.audio.codec == "notes":
+        notes = rendition.notes_of(span, clip, alone)
+        return pack_clip(notes, rendition.banks, clip.duration_sec, clip.start_sec)
+    return _encoded(rendition.sound_of(span, clip, alone), recipe.audio)
 
 
 def _encoded(samples: Float32, audio: AudioOptions) -> bytes:

@@ -34,6 +34,8 @@ from fusili_training.rendering.pair_segments import PieceReport, Sample, render_
 from fusili_training.rendering.render_recipe import RenderRecipe
 from fusili_training.rendering.shards import shard_name, sidecar_of, write_json, write_shard
 from fusili_training.rendering.sound_choice import bake_banks
+from fusili_training.sound.played_clip import BANKS, bank_name
+from fusili_training.sound.soundbank import save_soundbank
 from fusili_training.sound.soundfonts import Soundfont, choose_soundfont
 from fusili_training.splits import SPLITS, stable_fraction
 
@@ -115,8 +117,9 @@ def _render(
     n_pieces = sum(len(plan.pieces) for plan in plans)
     open_plans = [plan for plan in plans if not sidecar_of(out / plan.name).is_file()]
     if open_plans:
-        for _ in tqdm(bake_banks(recipe.audio), "sound banks", disable=not shown):
-            pass
+        for bank in tqdm(bake_banks(recipe.audio), "sound banks", disable=not shown):
+            if recipe.audio.codec == "notes":
+                save_soundbank(bank, out / BANKS / bank_name(bank))
     n_open = sum(len(plan.pieces) for plan in open_plans)
     with tqdm(total=n_pieces, initial=n_pieces - n_open, unit=" pieces", disable=not shown) as bar:
         parallel = joblib.Parallel(n_jobs=jobs, return_as=_result_order(), batch_size=1)

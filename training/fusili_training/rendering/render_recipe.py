@@ -142,8 +142,10 @@ class AudioOptions:
     Attributes
     ----------
     sample_rate_hz : int
-    codec : "flac" or "opus"
-        How clips are stored: without loss, or with some, in a third of the space (Ogg Opus, about 60 kbit/s).
+    codec : "flac", "notes" or "opus"
+        How clips are stored. "flac": without loss. "notes": as the notes that are played, with the sound banks
+        beside the shards; reading synthesises the samples that FLAC would keep, which takes longer. "opus": with
+        some loss, in a third of the space (Ogg Opus, about 60 kbit/s).
     lead_sec : float
         Longest lead of a clip before its first note and after its last measure.
     soundfonts : tuple of str
@@ -159,7 +161,7 @@ class AudioOptions:
     """
 
     sample_rate_hz: int = 16_000
-    codec: Literal["flac", "opus"] = "flac"
+    codec: Literal["flac", "notes", "opus"] = "flac"
     lead_sec: float = 0.4
     soundfonts: tuple[str, ...] = ("FluidR3_GM", "MuseScore_General_Lite")
     strict_soundfonts: bool = False
@@ -169,9 +171,9 @@ class AudioOptions:
 
     def __post_init__(self) -> None:
         _check(8_000 <= self.sample_rate_hz <= 96_000, "sample_rate_hz", self.sample_rate_hz, "8000 to 96000")
-        _check_choice("codec", self.codec, ("flac", "opus"))
+        _check_choice("codec", self.codec, ("flac", "notes", "opus"))
         _check(
-            self.codec == "flac" or self.sample_rate_hz in _OPUS_RATES_HZ,
+            self.codec != "opus" or self.sample_rate_hz in _OPUS_RATES_HZ,
             "sample_rate_hz",
             self.sample_rate_hz,
             f"{', '.join(map(str, _OPUS_RATES_HZ))} with the codec opus",

@@ -73,13 +73,18 @@ class Rendition:
 
     def sound_of(self, span: Span, clip: ClipTimes, alone: bool = False) -> Float32:
         """Return the samples of a clip, (samples,); `alone` without the notes of earlier measures."""
+        notes = self.notes_of(span, clip, alone)
+        return synthesise(notes, self.banks, clip.duration_sec, clip.start_sec)
+
+    def notes_of(self, span: Span, clip: ClipTimes, alone: bool = False) -> PerformedArray:
+        """Return the notes that are heard in a clip; `alone` without those of earlier measures."""
         begin, end = self._borders(span)
         onset = self.score.notes["onset_quarter"]
         before = (onset < end) & ((onset >= begin) | (not alone))
         lasting = np.maximum(self.performed["duration_sec"], self.performed["sounding_sec"])
         heard_until = self.performed["onset_sec"] + lasting + _LONGEST_RING_SEC
         heard = before & self._audible() & (heard_until > clip.start_sec)
-        return synthesise(self.performed[heard], self.banks, clip.duration_sec, clip.start_sec)
+        return np.asarray(self.performed[heard])
 
     def times_of(self, heads: npt.NDArray[np.void]) -> HeadTimes:
         """Return when heads (rows of `SoundingScore.heads`) sound; tied heads share the time of their note."""

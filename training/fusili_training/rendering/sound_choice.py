@@ -26,11 +26,11 @@ def bank_folder() -> Path:
     return Path(own) if own else cache / "fusili-mir" / "soundbanks"
 
 
-def bake_banks(options: AudioOptions) -> Iterable[str]:
-    """Make sure that all banks of a recipe exist; yield the name of each bank when it does."""
+def bake_banks(options: AudioOptions) -> Iterable[SoundBank]:
+    """Make sure that all banks of a recipe exist; yield each bank when it does."""
     for soundfont in options.soundfonts:
         for program in sorted({*options.keyboard_programs, *options.other_programs}):
-            yield open_bank(soundfont, program, options).name
+            yield open_bank(soundfont, program, options)
 
 
 def draw_banks(score: SoundingScore, options: AudioOptions, rng: np.random.Generator) -> dict[int, SoundBank]:
