@@ -4,8 +4,8 @@
 
 Renders a toy corpus as squares with mutants, trains each row on two ranks under bfloat16 autocast (two epochs,
 with validation on MSMD's layout), kills the first run and resumes it, lets a run that learns nothing stop early,
-exports each row, and fills both tables. The sizes of the encoders and of the batch, the number of epochs and the corpus are the only
-differences from the real thing. --full-size also counts what the real thing takes.
+exports each row, and fills both tables. The sizes of the encoders and of the batch, the number of epochs and the
+corpus are the only differences from the real thing. --full-size also counts what the real thing takes.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ TOY_SIZE = (
     "training.patience=1",
     "training.checkpoint_every_steps=1",
 )
-# A run that learns nothing: its second validation is no better than its first, so it stops after two of four epochs.
+# A run that learns nothing: its second validation is no better, so it stops after two of four epochs.
 LEARNS_NOTHING = ("optimiser.head_rate=1e-30", "optimiser.encoder_rate=1e-30", "training.epochs=4")
 # One piano instead of an orchestra: fewer sounds to bake.
 TOY_SOUND = ("keyboard_programs = [0]", "other_programs = [0]", "velocities = [72]")

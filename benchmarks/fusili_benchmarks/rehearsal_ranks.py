@@ -18,13 +18,11 @@ __all__ = ["run_on_ranks", "start_and_kill"]
 _POLL_SEC = 0.05
 # Ranks are forked from a process that has only imported these, which takes longer than a toy run.
 _IMPORTED_ONCE = [
-    "laion_clap",
-    "open_clip",
-    "tensorboard",
     "fusili_mir.cli.main",
     "fusili_training.backbones.clip_clap",
     "fusili_training.loop.msmd_batches",
     "fusili_training.loop.running",
+    "torch.utils.tensorboard",
 ]
 _TIME_LIMIT_SEC = 3600
 
