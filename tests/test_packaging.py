@@ -146,3 +146,11 @@ def test_changelog_and_citation_state_a_release_no_newer_than_the_package() -> N
     citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
     assert (citation["version"], str(citation["date-released"])) == stated
     assert Version(citation["version"]) <= Version(fusili_mir.__version__)
+
+
+def test_the_gpu_extra_brings_cuda_and_cudnn() -> None:
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"][
+        "optional-dependencies"
+    ]
+    (runtime,) = (Requirement(text) for text in extras["gpu"])
+    assert (runtime.name, runtime.extras) == ("onnxruntime-gpu", {"cuda", "cudnn"})

@@ -21,8 +21,10 @@ from fusili_export.exporting import export_bundle
 from fusili_mir.audio.recording import AudioSamples
 from fusili_mir.cli.main import main
 from fusili_mir.errors import InputError
+from fusili_mir.model import encoder as encoder_module
 from fusili_mir.model.bundle import load_bundle
 from fusili_mir.model.encoder import Encoder
+from fusili_mir.model.sessions import GraphSession, open_session
 from fusili_training.data.batch import collate
 from fusili_training.data.shard_folder import Pair
 from fusili_training.evaluation.evaluating import TaskOptions, evaluate_bundle
@@ -276,6 +278,26 @@ def test_a_bundle_is_measured_from_the_command_line(run: Run, tmp_path: Path) ->
     assert (code, err) == (0, "")
     assert json.loads(out)["measurements"][0]["metric"] == "top-1"
     assert len(list((tmp_path / "p").glob("similarity-*.png"))) == 3
+
+
+def test_batch_size_and_options_of_the_device_reach_the_model(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[object] = []
+
+    def spy(graph: bytes, *arguments: object) -> GraphSession:
+        asked.append(arguments)
+        return open_session(graph, "cpu", 1)
+
+    monkeypatch.setattr(encoder_module, "open_session", spy)
+    chosen = ["--device", "cuda:1", "--batch", 3, "--device-option", "use_tf32=1"]
+    code, out, err = run("bundle", "shards", "--task", "local", "--format", "csv", *chosen)
+    assert (code, err) == (0, "")
+    assert out
+    assert set(map(str, asked)) == {str(("cuda:1", None, {"use_tf32": "1"}))}
+    code, out, err = run("bundle", "shards", "--device-option", "use_tf32")
+    assert code
+    assert "'use_tf32'; expected KEY=VALUE" in err
 
 
 def test_retrieval_is_among_as_many_segments_as_were_asked_for(run: Run) -> None:
