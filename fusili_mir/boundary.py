@@ -6,14 +6,24 @@ stranger's file works inside `reading`, the one place where such errors are turn
 
 from __future__ import annotations
 
+import os
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from fusili_mir.errors import FusiliError, InputError
-from fusili_mir.limits import check_limit
+from fusili_mir.limits import check_limit, limit
 
-__all__ = ["printable", "read_limited", "read_text_limited", "reading"]
+__all__ = [
+    "check_regular",
+    "file_name",
+    "printable",
+    "printable_lines",
+    "read_limited",
+    "read_text_limited",
+    "reading",
+]
 
 _LONGEST_REASON = 200
 _LONGEST_NAME = 300
@@ -46,13 +56,28 @@ def reading(name: object, expected: str) -> Iterator[None]:
         raise InputError(f"{printable(name)}: cannot be read ({_reason(error)}); {expected}") from error
 
 
+def check_regular(filename: str | os.PathLike[str], expected: str) -> None:
+    """Refuse a pipe, a socket or a device: nobody may ever write there, or it has no end.
+
+    What is missing passes: whoever opens it says so.
+    """
+    try:
+        mode = Path(filename).stat().st_mode
+    except (OSError, ValueError):
+        return
+    if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
+        raise InputError(f"{printable(filename)}: not a regular file; {expected}")
+
+
 def read_limited(filename: Path, limit_name: str, expected: str) -> bytes:
     """Return the content of a file, which is not larger than the limit of this name."""
     with reading(filename, expected):
-        if filename.is_fifo():
-            raise InputError(f"{printable(filename)}: not a regular file; {expected}")
+        check_regular(filename, expected)
         check_limit(limit_name, filename.stat().st_size, printable(filename))
-        return filename.read_bytes()
+        with filename.open("rb") as file:
+            data = file.read(int(limit(limit_name)) + 1)  # files of the system, such as /proc, tell no size
+        check_limit(limit_name, len(data), printable(filename))
+        return data
 
 
 def read_text_limited(filename: Path, limit_name: str, expected: str) -> str:
@@ -76,6 +101,25 @@ def printable(name: object) -> str:
     text = "".join(c if c.isprintable() else "?" for c in str(name))
     half = _LONGEST_NAME // 2
     return text if len(text) <= _LONGEST_NAME else f"{text[:half]}...{text[-half:]}"
+
+
+def printable_lines(text: str) -> str:
+    r"""Return a text, of one line or more, without codes that command a terminal, in valid Unicode.
+
+    >>> printable_lines("a\x1b[31m\tb\nc\udcff")
+    'a?[31m\tb\nc?'
+    """
+    return "".join(c if c.isprintable() or c in "\n\t" else "?" for c in text)
+
+
+def file_name(filename: str | os.PathLike[str]) -> str:
+    r"""Return the name of a file, without folders, as a text that can be written into any other file.
+
+    >>> file_name("scores/a\udcff.mxl")
+    'a?.mxl'
+    """
+    name = os.fspath(filename)
+    return (Path(name).name or name).encode("utf-8", "replace").decode()
 
 
 def _reason(error: Exception) -> str:

@@ -38,7 +38,7 @@ def progress_hidden() -> Iterator[None]:
 
 def progress_shown(shown: bool = True) -> bool:
     """Return whether progress is shown: it is asked for, not hidden, and standard error is a terminal."""
-    return shown and not _hidden and sys.stderr.isatty()
+    return shown and not _hidden and sys.stderr is not None and sys.stderr.isatty()
 
 
 def progress_bar(items: Sequence[T], label: str, shown: bool = True) -> Iterator[T]:

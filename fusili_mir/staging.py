@@ -46,6 +46,8 @@ def check_output_folder(out: str | Path, force: bool = False, alone: bool = True
     try:
         if _clean(out) and alone:
             raise say_held(out)
+        if out.is_symlink() and not out.exists():
+            raise OutputError(f"{printable(out)}: is a link to nothing, expected a folder or a new name")
         if out.exists() and not out.is_dir():
             raise OutputError(f"{out}: is a file, expected a folder or a new name")
         if not force and out.is_dir() and any(not _is_stage(file, out) for file in out.iterdir()):

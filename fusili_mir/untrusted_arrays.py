@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from fusili_mir.boundary import check_regular
 from fusili_mir.errors import InputError
 
 __all__ = ["read_array", "read_arrays"]
@@ -37,6 +38,7 @@ def read_arrays(filename: Path) -> dict[str, npt.NDArray[Any]]:
         With what is wrong, in a few words: the caller says which file it is and what to do.
     """
     try:
+        check_regular(filename, "expected arrays")
         with zipfile.ZipFile(filename) as archive:
             return {
                 member.filename.removesuffix(".npy"): _read(archive, member) for member in archive.infolist()

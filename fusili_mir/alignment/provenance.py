@@ -12,6 +12,7 @@ from typing import Any
 
 from fusili_mir import __version__
 from fusili_mir.audio.recording import Recording
+from fusili_mir.boundary import file_name
 from fusili_mir.model.bundle import Bundle
 from fusili_mir.pages.original_pages import page_origin
 from fusili_mir.pages.pages import Pages
@@ -134,7 +135,7 @@ def _file(name: str, filename: str | Path | None) -> FileOrigin:
         sha256 = None if filename is None else _sha256(Path(filename))
     except (OSError, ValueError):  # gone meanwhile, or never a file
         sha256 = None
-    return FileOrigin(Path(name).name or name, sha256)
+    return FileOrigin(file_name(name), sha256)
 
 
 def _sha256(filename: Path) -> str:

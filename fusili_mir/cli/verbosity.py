@@ -6,6 +6,7 @@ that were asked for, remain. Verbose says on standard error what is done, and ho
 
 from __future__ import annotations
 
+import errno
 import functools
 import logging
 import platform
@@ -21,10 +22,11 @@ from typing import Any
 import click
 
 from fusili_mir import __version__
-from fusili_mir.errors import FusiliWarning
+from fusili_mir.boundary import printable_lines
+from fusili_mir.errors import FusiliWarning, OutputError
 from fusili_mir.progress import progress_hidden, progress_shown
 
-__all__ = ["plain_warnings", "say_summary", "with_verbosity"]
+__all__ = ["plain_warnings", "say", "say_summary", "with_verbosity"]
 
 _QUIET, _VERBOSE = "fusili_mir.quiet", "fusili_mir.verbose"
 _PACKAGES = ("numpy", "partitura", "verovio", "soundfile", "av", "onnxruntime", "onnxruntime-gpu", "torch")
@@ -69,7 +71,18 @@ def with_verbosity(command: click.Command) -> click.Command:
 def say_summary(text: str) -> None:
     """Print the summary of a command, unless it is to be quiet."""
     if not _is_quiet():
-        click.echo(text)
+        say(text)
+
+
+def say(text: str, err: bool = False) -> None:
+    """Print a text, in which names of files and what strangers wrote into them cannot command the terminal."""
+    try:
+        click.echo(printable_lines(text), err=err)
+    except OSError as error:
+        if error.errno == errno.EPIPE:  # whoever reads it has seen enough; click ends the program
+            raise
+        stream = "error" if err else "output"
+        raise OutputError(f"standard {stream}: cannot be written ({error.strerror})") from error
 
 
 @contextmanager
@@ -78,8 +91,9 @@ def plain_warnings() -> Iterator[None]:
 
     def show(message: Warning | str, *_: object, **__: object) -> None:
         if not _is_quiet():
-            over_progress = "\r\033[K" if progress_shown() else ""  # erases the line of a bar or a stage
-            click.echo(f"{over_progress}fusili-mir: warning: {' '.join(str(message).split())}", err=True)
+            if progress_shown():
+                click.echo("\r\033[K", nl=False, err=True)  # erases the line of a bar or a stage
+            say(f"fusili-mir: warning: {' '.join(str(message).split())}", err=True)
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

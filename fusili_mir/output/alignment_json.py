@@ -15,6 +15,7 @@ import numpy as np
 from fusili_mir import __version__
 from fusili_mir.alignment.results import Alignment
 from fusili_mir.arrays import Table
+from fusili_mir.boundary import file_name
 from fusili_mir.output.json_tables import json_columns
 from fusili_mir.pages.original_pages import original_size_px, page_origin
 from fusili_mir.pages.original_pixels import box_corners_in_original, boxes_to_original
@@ -61,7 +62,7 @@ def alignment_to_json(alignment: Alignment) -> dict[str, Any]:
         "made_by": f"fusili-mir {__version__}",
         "versions": {} if made_with is None else made_with.versions,
         "score": {
-            "name": Path(pages.filename).name,
+            "name": file_name(pages.filename),
             "kind": "images" if pages.score is None else "symbolic",
             "files": [] if made_with is None else [asdict(file) for file in made_with.score],
         },
@@ -92,7 +93,7 @@ def _page(pages: Pages, page: int) -> dict[str, Any]:
     origin = page_origin(pages, page)
     width_px, height_px = original_size_px(pages, page)
     return {
-        "file": None if origin.filename is None else origin.filename.name,
+        "file": None if origin.filename is None else file_name(origin.filename),
         "index": origin.index,
         "width_px": width_px,
         "height_px": height_px,

@@ -16,6 +16,7 @@ from PIL import Image
 
 from fusili_mir import __version__
 from fusili_mir.arrays import Table
+from fusili_mir.boundary import file_name
 from fusili_mir.output.json_tables import json_rows
 from fusili_mir.output.page_overlay import draw_overlay
 from fusili_mir.pages.original_pages import page_origin
@@ -67,7 +68,7 @@ def write_pages(pages: Pages, folder: Path, progress: bool = False) -> None:
                 "width_px": image.shape[1],
                 "height_px": image.shape[0],
                 "skew_deg": pages.skews[page].angle_deg if pages.skews else 0.0,
-                "file": None if origin.filename is None else origin.filename.name,
+                "file": None if origin.filename is None else file_name(origin.filename),
                 "index": origin.index,
                 "dpi": origin.dpi,
             }
@@ -75,7 +76,7 @@ def write_pages(pages: Pages, folder: Path, progress: bool = False) -> None:
     content = {
         "format": PAGES_FORMAT,
         "made_by": f"fusili-mir {__version__}",
-        "score": Path(pages.filename).name,
+        "score": file_name(pages.filename),
         "pixels": _PIXELS,
         "pages": described,
         **{name: _rows(pages, getattr(pages, name)) for name in ("systems", "staves", "measures", "notes")},

@@ -19,6 +19,7 @@ from typing import cast
 import partitura as pt
 
 from fusili_mir.alignment.results import Alignment
+from fusili_mir.boundary import file_name
 from fusili_mir.errors import FusiliWarning
 
 __all__ = ["IdWarning", "save_match", "save_parangonada", "writable_ids"]
@@ -46,7 +47,7 @@ def save_match(alignment: Alignment, filename: str | Path) -> None:
             mpq=_MPQ,
             ppq=_PPQ,
             piece=Path(alignment.pages.filename).stem,
-            score_filename=Path(alignment.pages.filename).name,
+            score_filename=file_name(alignment.pages.filename),
         )
 
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 from PIL import Image, ImageDraw
 
 from fusili_mir.alignment.results import Alignment
+from fusili_mir.boundary import file_name
 from fusili_mir.output.label_font import label_font
 from fusili_mir.output.overlay_legend import LegendEntry, add_legend
 from fusili_mir.pages.original_pages import original_image, rgb_image
@@ -152,7 +152,7 @@ def _draw_marks(
 
 
 def _title(alignment: Alignment, page: int) -> str:
-    names = [Path(alignment.pages.filename).name, f"page {page + 1} of {len(alignment.pages.images)}"]
+    names = [file_name(alignment.pages.filename), f"page {page + 1} of {len(alignment.pages.images)}"]
     if alignment.made_with is not None:
         names.append(alignment.made_with.recording.name)
     doubt = "" if alignment.is_reliable else ": LOW, is it a recording of this piece?"

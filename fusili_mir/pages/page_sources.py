@@ -21,7 +21,7 @@ import numpy.typing as npt
 from PIL import Image, ImageOps, UnidentifiedImageError
 
 from fusili_mir.arrays import GreyImage
-from fusili_mir.boundary import printable, reading
+from fusili_mir.boundary import check_regular, printable, reading
 from fusili_mir.errors import InputError
 from fusili_mir.limits import check_limit
 from fusili_mir.pages.heif import HEIF_SUFFIXES, is_heif, prepare_heif
@@ -59,6 +59,7 @@ IMAGE_SUFFIXES = {
 
 _NEW_SUBFILE_TYPE, _REDUCED_OR_MASK = 254, 0b101  # a tag of TIFF, and its bits for thumbnails and masks
 _WHOLE = "expected a whole image"
+_A_SCORE = f"expected a score image, a PDF, or {SCORE_FORMATS}"
 
 
 class PageSource(Protocol):
@@ -243,8 +244,9 @@ def _given_pages(image: Image.Image, number: int) -> Iterator[GivenPage]:
 
 def _files(path: Path) -> list[Path]:
     """Return the file itself, or the images of a folder in reading order."""
-    if not path.is_dir():
-        return [path]
+    with reading(path, _A_SCORE):  # a name may be too long for the system
+        if not path.is_dir():
+            return [path]
     folder = path.resolve()
     images = [
         file
@@ -272,10 +274,11 @@ def _reading_order(name: str) -> list[tuple[int, str]]:
 
 
 def _pages(file: Path, dpi: float) -> Iterator[ImagePage | PdfPage]:
-    with reading(file, f"expected a score image, a PDF, or {SCORE_FORMATS}"), file.open("rb") as stream:
+    check_regular(file, _A_SCORE)
+    with reading(file, _A_SCORE), file.open("rb") as stream:
         start = stream.read(1024)
     if not start:
-        raise InputError(f"{file}: the file is empty; expected a score image, a PDF, or {SCORE_FORMATS}")
+        raise InputError(f"{file}: the file is empty; {_A_SCORE}")
     if b"%PDF-" in start:
         yield from (PdfPage(file, index, dpi) for index in range(count_pdf_pages(file)))
     else:

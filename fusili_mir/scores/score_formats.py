@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import codecs
-import io
 import lzma
 import os
 import re
@@ -42,9 +41,11 @@ def score_format(filename: str | os.PathLike[str]) -> ScoreFormat | None:
     """
     path = Path(filename)
     try:
+        if not path.is_file():  # a folder, or a pipe, which would be waited for
+            return None
         with path.open("rb") as file:
             start = file.read(_HEAD_BYTES)
-    except OSError:
+    except (OSError, ValueError):  # the latter for NUL in a name
         return None
     if start.startswith(b"MThd"):
         return "midi"
@@ -78,7 +79,7 @@ def _format_of_text(start: bytes) -> ScoreFormat | None:
 
 def _holds_musescore(path: Path) -> bool:
     try:
-        with zipfile.ZipFile(io.BytesIO(path.read_bytes())) as archive:
+        with zipfile.ZipFile(path) as archive:
             return any(name.endswith(".mscx") for name in archive.namelist())
     except DAMAGED_ARCHIVE:
         return False

@@ -55,7 +55,8 @@ def save_inputs(inputs: Inputs, filename: Path, folder: Path) -> None:
         "recording": _relative(inputs.recording, folder),
         "options": inputs.options,
     }
-    filename.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    text = json.dumps(content, indent=1, ensure_ascii=False)
+    filename.write_text(f"{text}\n", encoding="utf-8", errors="replace")  # names need not be valid Unicode
 
 
 def load_inputs(folder: Path, score: Sequence[Path] = (), recording: Path | None = None) -> Inputs:

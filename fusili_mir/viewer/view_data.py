@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from fusili_mir.alignment.results import Alignment
 from fusili_mir.arrays import Bool, Table
+from fusili_mir.boundary import file_name
 from fusili_mir.pages.original_pages import original_size_px
 from fusili_mir.pages.original_pixels import box_corners_in_original, places_to_original
 from fusili_mir.viewer.embedded import Embedded
@@ -65,7 +66,7 @@ def view_result(alignment: Alignment) -> ViewedResult:
     data = {
         "format": VIEW_FORMAT,
         "title": _title(alignment),
-        "score": Path(pages.filename).name,
+        "score": file_name(pages.filename),
         "recording": _recording(alignment, copy),
         "pages": [_page(alignment, page, picture) for page, picture in enumerate(pictures)],
         "systems": _systems(alignment),

@@ -63,3 +63,16 @@ def test_a_text_that_is_none_is_one_line(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_bytes(b"ab\xff")
     with pytest.raises(InputError, match=r"not a text in UTF-8, byte 2\); expected a table"):
         read_text_limited(tmp_path / "a.csv", "table_bytes", "expected a table")
+
+
+@pytest.mark.skipif(not Path("/dev/zero").exists(), reason="no devices")
+def test_a_device_without_end_is_refused() -> None:
+    with pytest.raises(InputError, match="/dev/zero: not a regular file; expected a table"):
+        read_limited(Path("/dev/zero"), "table_bytes", "expected a table")
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="no files that tell no size")
+def test_a_file_that_tells_no_size_is_read_up_to_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FUSILI_LIMITS", "table_bytes=8")
+    with pytest.raises(InputError, match="9 bytes of a table, expected at most 8"):
+        read_limited(Path("/proc/self/status"), "table_bytes", "expected a table")

@@ -395,3 +395,10 @@ def test_a_new_folder_has_the_usual_permissions(tmp_path: Path) -> None:
         pass
     (tmp_path / "usual").mkdir()
     assert (tmp_path / "out").stat().st_mode == (tmp_path / "usual").stat().st_mode
+
+
+def test_a_link_to_nothing_is_refused_before_any_work(tmp_path: Path) -> None:
+    (tmp_path / "out").symlink_to(tmp_path / "gone")
+    with pytest.raises(OutputError, match="out: is a link to nothing"):
+        check_output_folder(tmp_path / "out")
+    assert (tmp_path / "out").is_symlink()

@@ -9,7 +9,7 @@ import click
 from fusili_mir.cli.device_options import device_options, read_device_options
 from fusili_mir.cli.exit_codes import UNRELIABLE_EXIT_CODE
 from fusili_mir.cli.job_options import N_JOBS
-from fusili_mir.cli.verbosity import plain_warnings, say_summary
+from fusili_mir.cli.verbosity import plain_warnings, say, say_summary
 
 __all__ = ["command"]
 
@@ -115,9 +115,9 @@ def command(
         )
     failed = [report for report in reports if report.status == "failed"]
     for report in failed[:_MOST_LINES]:
-        click.echo(f"fusili-mir: {report.name}: {report.message}", err=True)
+        say(" ".join(f"fusili-mir: {report.name}: {report.message}".split()), err=True)
     if len(failed) > _MOST_LINES:
-        click.echo(f"fusili-mir: and {len(failed) - _MOST_LINES} more; see {out / 'summary.csv'}", err=True)
+        say(f"fusili-mir: and {len(failed) - _MOST_LINES} more; see {out / 'summary.csv'}", err=True)
     say_summary(f"{count_reports(reports, len(reports))} -> {out / 'index.html'}")
     if failed:
         return 1

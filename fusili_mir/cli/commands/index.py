@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from fusili_mir.cli.verbosity import plain_warnings, say_summary
+from fusili_mir.cli.verbosity import plain_warnings, say, say_summary
 
 __all__ = ["command"]
 
@@ -85,9 +85,9 @@ def command(
     say_summary(f"{', '.join(counts) or 'no files'}; {len(report.index)} pieces -> {out}")
     lines = [file.message for file in report.files if file.status in ("missing", "failed")]
     for line in lines[:_MOST_LINES]:
-        click.echo(f"fusili-mir: {line}", err=True)
+        say(" ".join(f"fusili-mir: {line}".split()), err=True)
     if len(lines) > _MOST_LINES:
-        click.echo(f"fusili-mir: and {len(lines) - _MOST_LINES} more; see {out / 'report.csv'}", err=True)
+        say(f"fusili-mir: and {len(lines) - _MOST_LINES} more; see {out / 'report.csv'}", err=True)
     return 1 if report.count("failed") else 0
 
 

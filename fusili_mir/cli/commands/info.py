@@ -12,6 +12,7 @@ import click
 
 from fusili_mir.audio.ffmpeg_file import pyav_version
 from fusili_mir.audio.soundfonts import find_fluidsynth, find_soundfonts
+from fusili_mir.cli.verbosity import say
 from fusili_mir.errors import InputError, MissingExtraError
 from fusili_mir.model.bundle import TOWERS, AudioSpec, Bundle, ImageSpec, default_bundle, load_bundle
 from fusili_mir.model.sessions import available_devices, onnxruntime_version, open_session
@@ -119,7 +120,7 @@ def _plain(value: Any) -> str:
 def _say(title: str, text: str) -> None:
     """Print a title and a text on one line, wrapped between words on a narrower terminal."""
     lines = [" ".join(text.split())]
-    if sys.stdout.isatty():
+    if sys.stdout is not None and sys.stdout.isatty():
         width = max(shutil.get_terminal_size().columns - _INDENT, _INDENT)
         lines = textwrap.wrap(lines[0], width, break_long_words=False, break_on_hyphens=False)
-    click.echo(f"{title:<{_INDENT}}" + f"\n{'':<{_INDENT}}".join(lines))
+    say(f"{title:<{_INDENT}}" + f"\n{'':<{_INDENT}}".join(lines))

@@ -10,7 +10,7 @@ import click
 
 from fusili_mir.cli.options import AlignmentOptions, alignment_arguments, alignment_options
 from fusili_mir.cli.times import TIME
-from fusili_mir.cli.verbosity import plain_warnings
+from fusili_mir.cli.verbosity import plain_warnings, say
 
 __all__ = ["command"]
 
@@ -53,7 +53,7 @@ def command(
         lines = [" seconds  similarity"]
         for moment in point_at_spot(alignment, spot[0] - 1, spot[1], spot[2], top):
             lines.append(f"{moment.seconds:8.3f}  {moment.similarity:10.3f}")
-    click.echo("\n".join(lines))
+    say("\n".join(lines))
 
 
 def _parse_place(text: str) -> tuple[int, float, float]:

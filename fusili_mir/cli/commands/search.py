@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from fusili_mir.boundary import printable
 from fusili_mir.cli.pitch_values import SEMITONES
 from fusili_mir.cli.times import TIME
-from fusili_mir.cli.verbosity import plain_warnings, say_summary
+from fusili_mir.cli.verbosity import plain_warnings, say, say_summary
 
 if TYPE_CHECKING:
     from fusili_mir.collection.searching import Match
@@ -94,17 +95,23 @@ def command(
         opened = open_index(index, server)
         matches = search(opened, query, page=None if page is None else page - 1, box=corners, **options)
     if as_json:
-        click.echo(json.dumps([match.to_json() for match in matches], indent=1, ensure_ascii=False))
+        say(_json(matches))
         return
-    click.echo(_table(matches))
+    say(_table(matches))
     if opens:
         _open_best(context, query, matches, out, options)
+
+
+def _json(matches: list[Match]) -> str:
+    """Return JSON in which what cannot be printed, such as half a character in the name of a file, is escaped."""
+    text = json.dumps([match.to_json() for match in matches], indent=1, ensure_ascii=False)
+    return "".join(c if c.isprintable() or c == "\n" else json.dumps(c)[1:-1] for c in text)
 
 
 def _table(matches: list[Match]) -> str:
     if not matches:
         return "no match"
-    shown = _short([match.path for match in matches])
+    shown = [printable(path) for path in _short([match.path for match in matches])]
     width = max(len("piece"), *(len(path) for path in shown))
     places = max(len("place"), *(len(match.place) for match in matches))
     lines = [f"{'piece':{width}}  {'place':{places}}  probability"]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from fusili_mir.cli.verbosity import say_summary
+from fusili_mir.cli.verbosity import say, say_summary
 from fusili_mir.errors import MissingExtraError
 
 __all__ = ["command"]
@@ -65,12 +65,12 @@ def command(
     overrides = (*overrides, *(f"{key}={path}" for key, path in paths.items() if path is not None))
     chosen = read_recipe(recipe, overrides)
     if dry_run:
-        click.echo("\n".join(describe_run(chosen)))
+        say("\n".join(describe_run(chosen)))
         return
     try:
         summary = run_recipe(chosen, out or Path("runs") / chosen.name, resume)
     except TrainingInterruptedError as interruption:
-        click.echo(f"fusili-mir: {interruption}", err=True)
+        say(f"fusili-mir: {interruption}", err=True)
         context.exit(130)
     if summary:
         say_summary(summary)

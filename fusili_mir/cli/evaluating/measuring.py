@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from fusili_mir.cli.evaluating.sections import add_options
+from fusili_mir.cli.verbosity import say
 from fusili_mir.errors import MissingExtraError
 
 if TYPE_CHECKING:
@@ -59,7 +60,7 @@ class Measuring:
         """Print the report, and write the plots."""
         from fusili_training.evaluation.tables import format_report
 
-        click.echo(format_report(evaluation.report, self.kind))
+        say(format_report(evaluation.report, self.kind))
         if self.plots is None:
             return
         from fusili_training.evaluation.plots import save_plot

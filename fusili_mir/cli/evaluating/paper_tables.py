@@ -12,6 +12,7 @@ import click
 from fusili_mir.cli.evaluating.measuring import Measuring, evaluation_packages, expect_paths
 from fusili_mir.cli.evaluating.running import Running
 from fusili_mir.cli.evaluating.sections import SectionOption, add_options
+from fusili_mir.cli.verbosity import say
 
 if TYPE_CHECKING:
     from fusili_training.evaluation.published import TableName
@@ -35,7 +36,7 @@ def reproduce_table(
         from fusili_training.evaluation.reproduce import fill_table, format_reproduction
     data = dict(_name_and_path(dataset) for dataset in datasets)
     reports = fill_table(table, runs, data, options, running.encoder)
-    click.echo(format_reproduction(table, reports, measuring.kind))
+    say(format_reproduction(table, reports, measuring.kind))
 
 
 def reproduction_options(command: F) -> F:

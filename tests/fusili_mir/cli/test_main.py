@@ -13,7 +13,7 @@ from fusili_mir.cli import main as main_module
 from fusili_mir.cli.examples import EXAMPLES
 from fusili_mir.cli.main import main
 from fusili_mir.cli.times import TIME
-from fusili_mir.cli.verbosity import plain_warnings
+from fusili_mir.cli.verbosity import plain_warnings, say
 from fusili_mir.errors import FusiliWarning
 
 COMMANDS = list(main_module._COMMANDS)
@@ -117,3 +117,23 @@ def test_a_shell_completes_commands_options_and_choices() -> None:
     assert "plain,--verbose" in complete("fusili-mir align --ver", "--ver")
     assert complete("fusili-mir align --unfold m", "m") == ["plain,maximal", "plain,minimal"]
     assert complete("fusili-mir align pie", "pie") == ["file,pie"]  # the shell completes files
+
+
+def test_names_cannot_command_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    with plain_warnings():
+        warnings.warn("a\x1b]0;title\x07.mxl: odd\nvery \udcff", FusiliWarning, stacklevel=1)
+    say("1 page -> out\x1b[31m\n\x9bred")
+    shown = capsys.readouterr()
+    assert shown.err == "fusili-mir: warning: a?]0;title?.mxl: odd very ?\n"
+    assert shown.out == "1 page -> out?[31m\n?red\n"
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no device that is always full")  # noqa: PTH110
+def test_a_full_disk_behind_standard_output_is_one_line() -> None:
+    code = "from fusili_mir.cli.main import main; main(['info'])"
+    with open("/dev/full", "w") as full:  # noqa: PTH123
+        done = subprocess.run(
+            [sys.executable, "-c", code], stdout=full, stderr=subprocess.PIPE, text=True, check=False
+        )
+    assert done.returncode == 1
+    assert done.stderr == "fusili-mir: standard output: cannot be written (No space left on device)\n"

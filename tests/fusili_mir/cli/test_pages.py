@@ -123,3 +123,13 @@ def test_a_name_that_no_file_can_have_is_one_line(tmp_path: Path, capsys) -> Non
     (tmp_path / "piano.musicxml").write_text(piano(2))
     assert run("pages", tmp_path / "piano.musicxml", "-o", tmp_path / ("q" * 300)) == 1
     assert "cannot be written (File name too long)" in capsys.readouterr().err
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="names are valid Unicode there")
+def test_a_name_in_another_encoding_is_read_and_written_with_marks(tmp_path: Path, capsys) -> None:
+    score = tmp_path / "pr\udce9lude.musicxml"  # in Latin-1, as it comes from old archives
+    score.write_text(VOLTAS)
+    assert run("pages", score, "-o", tmp_path / "out\udcff") == 0
+    assert capsys.readouterr().out.endswith("out?\n")
+    content = json.loads((tmp_path / "out\udcff" / "pages.json").read_text())
+    assert content["score"] == "pr?lude.musicxml"

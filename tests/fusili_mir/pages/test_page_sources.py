@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import numpy as np
@@ -8,6 +9,7 @@ from PIL import Image
 
 from fusili_mir.errors import InputError
 from fusili_mir.pages.page_sources import GivenPage, ImagePage, PdfPage, find_page_sources
+from fusili_mir.scores.score_formats import score_format
 
 
 def ramp() -> Image.Image:
@@ -369,3 +371,16 @@ def test_a_pdf_page_is_cropped_as_it_says(tmp_path: Path) -> None:
     content = drawn_pdf("0 g 20 60 80 10 re f", "0 0 200 100", "/CropBox[10 50 110 80]")
     (source,) = find_page_sources(save(tmp_path, "cropped.pdf", content), dpi=72)
     assert source.read().shape == (30, 100)
+
+
+def test_a_name_that_is_too_long_is_one_line() -> None:
+    with pytest.raises(InputError, match=r"cannot be read .*; expected a score image"):
+        find_page_sources("x" * 5000)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes")
+def test_a_named_pipe_is_refused_and_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "page.png")
+    assert score_format(tmp_path / "page.png") is None
+    with pytest.raises(InputError, match=r"page\.png: not a regular file; expected a score image"):
+        find_page_sources(tmp_path / "page.png")
