@@ -158,7 +158,7 @@ def carry(bundle: Bundle, other: Bundle) -> None:
 
 def fit_pitches(bundle: Bundle, corpus: Path, n_pieces: int) -> None:
     encoder = Encoder(bundle, n_threads=1)
-    pieces = select_pieces(list_corpus(corpus), splits=("train",), licences=("CC0*",))
+    pieces = select_pieces(list_corpus(corpus), splits=("train",), licences=("CC0-1.0",))
     rng = random_stream(0, "fit_decoder")
     inputs, targets, names = [], [], []
     for number in rng.permutation(len(pieces))[:n_pieces]:
