@@ -2,7 +2,7 @@
 
     OMP_NUM_THREADS=1 python benchmarks/whole_runs.py SCORE ... [--formats json] [--soundfont FILE]
 
-Each score is played as it is written by fluidsynth, at its own tempo, into a WAV file (44.1 kHz, stereo). Then the
+Each score is played as it is written by fluidsynth, at its own tempo, into a WAV file (stereo). Then the
 command is called as a person would call it, in a process of its own; starting Python, importing, engraving by
 Verovio's process, and writing count, too. Peak MB are those of the largest process.
 """
