@@ -19,10 +19,12 @@ from fusili_mir.arrays import GreyImage
 from fusili_mir.errors import InputError
 from fusili_mir.pages.glyphs import TEXT_FONTS
 
-__all__ = ["draw_page", "run_lilypond"]
+__all__ = ["draw_page", "is_only_scheme", "run_lilypond"]
 
 HEADS = Path(__file__).parents[1] / "lilypond_heads.ly"
 SPACE_PX = 10
+_ERROR = re.compile(r":\d+:\d+: (?:fatal )?error: ")
+_IN_SCHEME = "error: Guile signaled an error for the expression beginning here"
 SIZE_MM = re.compile(r'width="[\d.]+mm" height="[\d.]+mm"')
 
 
@@ -59,9 +61,19 @@ def _run(
     )
     if done.returncode < 0:
         raise InputError(f"{Path(command[0]).name} took more than {limit_sec:g} s")
-    if done.returncode:
+    if done.returncode and not is_only_scheme(done.stderr):
         complaint = next((line for line in done.stderr.splitlines() if "error" in line), "it gave no reason")
         raise InputError(f"{Path(command[0]).name} failed ({complaint.strip()[:80]})")
+
+
+def is_only_scheme(complaints: str) -> bool:
+    """Return whether all errors are Scheme expressions of the source, such as settings that no longer exist.
+
+    LilyPond leaves such an expression out and engraves the rest. An error while it engraves (`init.ly`) or in the
+    notes is another matter.
+    """
+    errors = [line for line in complaints.splitlines() if _ERROR.search(line)]
+    return bool(errors) and all(_IN_SCHEME in line and "/init.ly:" not in line for line in errors)
 
 
 def _page_number(page: Path) -> tuple[int, ...]:

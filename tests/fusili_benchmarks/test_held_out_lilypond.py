@@ -13,6 +13,7 @@ from fusili_benchmarks.held_out_lilypond import (
     read_svg_page,
 )
 from fusili_benchmarks.held_out_tree import save_msmd_piece
+from fusili_benchmarks.lilypond_run import is_only_scheme
 from fusili_mir.errors import InputError
 from fusili_mir.pages.segments import Box
 from fusili_training.evaluation.msmd import MsmdTree
@@ -126,3 +127,19 @@ def test_a_broken_table_is_refused_in_one_line(tmp_path: Path, content: str, mes
     (tmp_path / "broken.tsv").write_text(content)
     with pytest.raises(InputError, match=message):
         read_lilypond_score(tmp_path / "broken.tsv")
+
+
+@pytest.mark.parametrize(
+    ("complaints", "expected"),
+    [
+        (
+            "a.ly:190:2: error: Guile signaled an error for the expression beginning here\nSyntax error:\n",
+            True,
+        ),
+        ("share/ly/init.ly:66:2: error: Guile signaled an error for the expression beginning here\n", False),
+        ("a.ly:3:1: error: syntax error, unexpected '}'\n", False),
+        ("", False),
+    ],
+)
+def test_old_settings_in_scheme_are_no_reason_to_leave_a_piece_out(complaints: str, expected: bool) -> None:
+    assert is_only_scheme(complaints) == expected
