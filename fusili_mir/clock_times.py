@@ -8,7 +8,7 @@ from fusili_mir.errors import InputError
 
 __all__ = ["parse_time"]
 
-_CLOCK = re.compile(r"(?:(\d+):)?(\d+):([0-5]?\d(?:\.\d*)?)")
+_CLOCK = re.compile(r"(?:(\d{1,9}):)?(\d{1,9}):([0-5]?\d(?:\.\d*)?)")
 
 
 def parse_time(text: str | float) -> float:

@@ -21,7 +21,7 @@ from fusili_mir.errors import InputError
 
 __all__ = ["Anchor", "AnchorsLike", "anchors_at_speed", "anchors_csv", "as_anchors", "parse_anchor"]
 
-_TEXT = re.compile(r"(?P<measure>.+?)(?::(?P<time>\d+))?=(?P<second>[^=]+)")
+_TEXT = re.compile(r"(?P<measure>.+?)(?::(?P<time>\d{1,9}))?=(?P<second>[^=]+)")
 _COLUMNS = ("measure", "pass", "note", "page", "x", "y", "second")
 _EXPECTED = (
     "expected MEASURE=SECOND such as 17=42.5, or 17:2=61 for the second time that measure 17 is played"
@@ -57,6 +57,10 @@ class Anchor:
             raise InputError("an anchor without a measure, a note or a place, or with several; expected one")
         if not math.isfinite(self.second):
             raise InputError(f"{self.name} is anchored at {self.second} s; expected a number of seconds")
+        if self.place is not None and not (
+            self.place[0] >= 0 and all(math.isfinite(each) for each in self.place[1:])
+        ):
+            raise InputError(f"{self.name} is anchored; expected a page from 0, and numbers for x and y")
         if self.time < 1:
             raise InputError(f"measure {self.measure} is anchored for time {self.time}; expected 1 or more")
 

@@ -39,6 +39,7 @@ _COMMANDS = {
 `command`."""
 
 _WITH_TORCH = {"evaluate", "export", "train"}
+_LONGEST_LINE = 2000
 _BLAS_THREADS = ("OPENBLAS_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
 
 
@@ -89,8 +90,15 @@ def main(argv: list[str] | None = None) -> None:
         click.echo("fusili-mir: interrupted", err=True)
         sys.exit(130)
     except FusiliError as error:
-        click.echo(f"fusili-mir: {' '.join(map(printable, str(error).split()))}", err=True)
+        click.echo(f"fusili-mir: {_one_line(str(error))}", err=True)
         sys.exit(1)
+
+
+def _one_line(text: str) -> str:
+    """Return a message without what a stranger's file may have put into it: line breaks, codes, whole pages."""
+    line = " ".join(map(printable, text.split()))
+    half = _LONGEST_LINE // 2
+    return line if len(line) <= _LONGEST_LINE else f"{line[:half]} ... {line[-half:]}"
 
 
 def _multiply_alike_everywhere() -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
+from fusili_mir.boundary import printable
 from fusili_mir.errors import InputError
 
 __all__ = ["PageRange", "parse_page_range", "split_page_range"]
@@ -56,17 +57,16 @@ def parse_page_range(text: object) -> PageRange:
     -------
     PageRange
     """
+    expected = "such as '3-7' or '1,3-5', counted from 1"
     if not isinstance(text, str):
-        raise InputError(f"pages are {text!r}, expected a text such as '3-7' or '1,3-5', counted from 1")
+        raise InputError(f"pages are {text!r}, expected a text {expected}")
     spans = []
     for part in text.split(","):
-        match = re.fullmatch(r"\s*([0-9]+)\s*(?:(-)\s*([0-9]*)\s*)?", part)
+        match = re.fullmatch(r"\s*([0-9]{1,9})\s*(?:(-)\s*([0-9]{0,9})\s*)?", part)
         first = int(match[1]) if match else 0
         last = first if match and not match[2] else int(match[3]) if match and match[3] else None
         if first < 1 or (last is not None and last < first):
-            raise InputError(
-                f"pages {text!r}, expected pages and spans such as '3-7' or '1,3-5', counted from 1"
-            )
+            raise InputError(f"pages {printable(repr(text))}, expected pages and spans {expected}")
         spans.append((first, last))
     return PageRange(tuple(spans))
 

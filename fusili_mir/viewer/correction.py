@@ -17,6 +17,7 @@ from fusili_mir.alignment.aligning import align_pair
 from fusili_mir.alignment.anchors import Anchor, anchors_csv, as_anchors
 from fusili_mir.alignment.encoded_pair import EncodedPair
 from fusili_mir.alignment.results import Alignment
+from fusili_mir.boundary import reading
 from fusili_mir.errors import FusiliError, InputError
 from fusili_mir.staging import staged_folder
 from fusili_mir.viewer.view_data import result_tables
@@ -107,8 +108,9 @@ class Correction:
 
     def _prepare(self) -> None:
         try:
-            pair = self._encode()
-            _ = pair.unfolding
+            with reading(self.folder, "align again"):
+                pair = self._encode()
+                _ = pair.unfolding
             self._pair = pair
         except FusiliError as error:
             self.problem = str(error)
@@ -122,7 +124,7 @@ class Correction:
     def _write_newest(self) -> None:
         while (alignment := self._newest) is not None:
             try:
-                with self._saving:
+                with self._saving, reading(self.folder, "align again"):
                     self._write(alignment)
             except FusiliError as error:
                 self.problem = str(error)

@@ -22,7 +22,7 @@ from fusili_mir.audio.excerpt import Excerpt, start_of
 from fusili_mir.errors import InputError
 from fusili_mir.viewer.embedded import Embedded
 
-__all__ = ["ListeningCopy", "listening_copy"]
+__all__ = ["SOUND_TYPES", "ListeningCopy", "listening_copy"]
 
 _PLAYED = {
     ".mp3": "audio/mpeg",
@@ -34,6 +34,9 @@ _PLAYED = {
     ".aac": "audio/aac",
     ".webm": "audio/webm",
 }
+SOUND_TYPES = frozenset(_PLAYED.values())
+"""Media types of the sounds of a page."""
+
 _MOST_RATE_HZ = 48_000
 _MOST_FILE_BYTES = 256 * 2**20  # of a file that stays as it is: it is read into memory
 _PEAK_SEC = 0.01

@@ -20,9 +20,12 @@ from fusili_mir.pages.pages import Pages
 from fusili_mir.pages.text_outlines import outline_text
 from fusili_mir.viewer.embedded import Embedded
 
-__all__ = ["page_picture"]
+__all__ = ["PICTURE_TYPES", "page_picture"]
 
 _AS_THEY_ARE = {".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg", ".webp": "image/webp"}
+PICTURE_TYPES = frozenset({*_AS_THEY_ARE.values(), "image/svg+xml"})
+"""Media types of the pictures of a page."""
+
 _MOST_BYTES = 600_000  # of a file that stays as it is
 _MOST_PIXELS = 5_000_000  # of a picture: staff lines of a page of A4 are still two or three pixels wide
 _MOST_GREY = 0.08  # share of pixels between black and white up to which a page is black on white

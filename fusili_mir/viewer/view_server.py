@@ -8,6 +8,7 @@ can be asked for is a fixed list.
 from __future__ import annotations
 
 import json
+import operator
 import re
 import secrets
 from collections.abc import Mapping, Sequence
@@ -16,7 +17,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 from fusili_mir.alignment.anchors import Anchor
-from fusili_mir.errors import FusiliError
+from fusili_mir.boundary import printable_lines, reading
+from fusili_mir.errors import FusiliError, InputError
+from fusili_mir.untrusted_json import parse_json
 from fusili_mir.viewer.correction import Correction
 from fusili_mir.viewer.view_data import ViewedResult
 from fusili_mir.viewer.view_page import beside_names, view_html
@@ -24,7 +27,7 @@ from fusili_mir.viewer.view_page import beside_names, view_html
 __all__ = ["ViewServer"]
 
 _MOST_BODY_BYTES = 2**20
-_RANGE = re.compile(r"bytes=(\d+)-(\d*)")
+_RANGE = re.compile(r"bytes=(\d{1,18})-(\d{0,18})")
 _HEADERS = {
     "Cache-Control": "no-store",
     "Content-Security-Policy": "frame-ancestors 'none'",
@@ -102,26 +105,29 @@ class _Handler(BaseHTTPRequestHandler):
         if self.headers.get("Origin") != self.server.origin or not is_json:
             self._refuse(HTTPStatus.FORBIDDEN)
             return
-        try:
-            asked = self._body()
-            correction = self.server.corrections[int(asked["result"])]
-            if name == "correct":
-                anchors = tuple(_anchor(each) for each in asked["anchors"])
-                tables = correction.correct(anchors)
-            elif name == "undo":
-                tables, anchors = correction.undo()
-            else:
-                self._refuse(HTTPStatus.NOT_FOUND)
-                return
-        except FusiliError as error:
-            self._send_json({"error": str(error)}, HTTPStatus.CONFLICT)
+        if name not in ("correct", "undo"):
+            self._refuse(HTTPStatus.NOT_FOUND)
             return
-        except (ValueError, KeyError, TypeError, IndexError):
+        try:
+            with reading("the request", "expected a result and its anchors"):
+                asked = self._body()
+                number = range(len(self.server.corrections))[operator.index(asked["result"])]
+                anchors = tuple(_anchor(each) for each in asked["anchors"]) if name == "correct" else ()
+        except InputError:
             self._refuse(HTTPStatus.BAD_REQUEST)
             return
+        correction = self.server.corrections[number]
+        try:
+            with reading("the anchors", "set them elsewhere"):
+                if name == "correct":
+                    tables = correction.correct(anchors)
+                else:
+                    tables, anchors = correction.undo()
+        except FusiliError as error:
+            self._send_json({"error": printable_lines(str(error))}, HTTPStatus.CONFLICT)
+            return
         answer = {"tables": tables, "anchors": [anchor.to_json() for anchor in anchors]}
-        shown = self.server.results[int(asked["result"])]
-        shown.data.update(tables, anchors=answer["anchors"])
+        self.server.results[number].data.update(tables, anchors=answer["anchors"])
         self._send_json(answer)
 
     def _name(self) -> str | None:
@@ -143,7 +149,7 @@ class _Handler(BaseHTTPRequestHandler):
         length = int(self.headers.get("Content-Length", "0"))
         if not 0 <= length <= _MOST_BODY_BYTES:
             raise ValueError(length)
-        content: Mapping[str, Any] = json.loads(self.rfile.read(length))
+        content: Mapping[str, Any] = parse_json(self.rfile.read(length), "the request", "expected an object")
         return content
 
     def _refuse(self, status: HTTPStatus) -> None:

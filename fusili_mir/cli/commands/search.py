@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["command"]
 
 _NUMBER = r"\d+(?:\.\d*)?"
-_BOX = re.compile(rf"(?:(\d+):)?({_NUMBER}),({_NUMBER}),({_NUMBER}),({_NUMBER})")
+_BOX = re.compile(rf"(?:(\d{{1,9}}):)?({_NUMBER}),({_NUMBER}),({_NUMBER}),({_NUMBER})")
 
 
 @click.command(name="search")

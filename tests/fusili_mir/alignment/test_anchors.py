@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 import pytest
@@ -62,3 +63,9 @@ def test_a_table_that_cannot_be_used_says_why_and_where(tmp_path: Path, content:
 def test_a_table_that_is_missing_is_one_clear_line(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"nothing\.csv: cannot be read"):
         as_anchors(tmp_path / "nothing.csv")
+
+
+@pytest.mark.parametrize("place", [(0, math.nan, 1.0), (0, 1.0, math.inf), (-1, 1.0, 1.0)])
+def test_a_place_that_is_nowhere_is_refused(place: tuple[int, float, float]) -> None:
+    with pytest.raises(InputError, match="expected a page from 0, and numbers for x and y"):
+        Anchor(1.0, place=place)

@@ -65,3 +65,9 @@ def test_a_range_is_split_off_the_name_of_a_file(tmp_path: Path) -> None:
     (tmp_path / "op#27").write_text("a file with that very name")
     assert split_page_range(tmp_path / "op#27") == (tmp_path / "op#27", None)
     assert split_page_range(f"{tmp_path / 'op#27'}#2")[0] == tmp_path / "op#27"
+
+
+def test_a_number_of_thousands_of_digits_is_one_line() -> None:
+    with pytest.raises(InputError, match=r"^pages '999.*, expected pages and spans") as refused:
+        parse_page_range("9" * 5000)
+    assert len(str(refused.value)) < 500

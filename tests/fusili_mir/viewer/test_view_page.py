@@ -19,6 +19,7 @@ from fusili_mir.viewer import view_page
 from fusili_mir.viewer.listening_copy import listening_copy
 from fusili_mir.viewer.view_data import view_result
 from fusili_mir.viewer.view_page import save_view, view_html
+from fusili_mir.viewer.view_reading import read_view
 
 VIEWER = Path(fusili_mir.__file__).parent / "viewer"
 
@@ -99,3 +100,26 @@ def test_a_compressed_file_is_played_as_it_is_and_an_excerpt_from_its_own_second
     part = listening_copy(open_recording(tmp_path / "a.flac", start_sec=0.5, end_sec=1.5))
     assert (part.start_sec, part.duration_sec) == (0.5, 1.0)
     assert base64.b64decode(part.peaks)[50] == 255
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ('"type":"audio/flac"', '"type":"text/html"'),
+        ('"type":"audio/flac"', '"type":"audio/../../../x"'),
+        ('"type":"image/svg+xml"', '"type":"text/html"'),
+        ('"title":', '"heading":'),
+        ('"durationSec":', '"durationSec":NaN,"was":'),
+        ('"results":', '"results":[],"others":'),
+    ],
+)
+def test_a_page_of_a_stranger_that_we_would_not_write_is_refused(
+    tmp_path: Path, played: Alignment, old: str, new: str
+) -> None:
+    page = tmp_path / "view.html"
+    save_view(played, page)
+    text = page.read_text(encoding="utf-8")
+    assert old in text
+    page.write_text(text.replace(old, new, 1), encoding="utf-8")
+    with pytest.raises(InputError, match=r"view\.html: "):
+        read_view(page)

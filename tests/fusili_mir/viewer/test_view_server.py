@@ -22,6 +22,7 @@ from fusili_mir.model.encoder import Encoder
 from fusili_mir.output.alignment_files import save_alignment, write_formats
 from fusili_mir.pages.pages import Pages
 from fusili_mir.viewer.correction import Correction
+from fusili_mir.viewer.embedded import Embedded
 from fusili_mir.viewer.view_reading import read_view
 from fusili_mir.viewer.view_server import ViewServer
 
@@ -139,3 +140,42 @@ def test_another_origin_can_neither_correct_nor_undo(server: ViewServer) -> None
     assert ask(server, path, "POST", {"result": 7, "anchors": []})[0] == 400
     assert ask(server, path, "POST", [])[0] == 400
     assert server.corrections[0].is_saved
+
+
+NONSENSE = (
+    b"",
+    b"{",
+    b"[" * 100_000,
+    b"\xff",
+    b"[]",
+    b'{"result": 1, "anchors": []}',
+    b'{"result": -2, "anchors": []}',
+    b'{"result": 0.5, "anchors": []}',
+    b'{"result": Infinity, "anchors": []}',
+    b'{"result": 0, "anchors": [[]]}',
+    b'{"result": 0, "anchors": [{"second": 1, "page": Infinity, "x": 0, "y": 0}]}',
+    b'{"result": 0, "anchors": [{"second": 1, "page": 0, "x": NaN, "y": 0}]}',
+    b'{"result": 0, "anchors": [{"second": 1, "measure": "\\ud800"}]}',
+)
+
+
+def test_requests_that_make_no_sense_are_refused_in_one_word(
+    server: ViewServer, capfd: pytest.CaptureFixture[str]
+) -> None:
+    headers = {"Origin": server.origin, "Content-Type": "application/json"}
+    for body in NONSENSE:
+        connection = http.client.HTTPConnection("127.0.0.1", server.server_address[1], timeout=30)
+        connection.request("POST", f"/{server.token}/correct", body, headers)
+        assert connection.getresponse().status == 400, body[:80]
+        connection.close()
+    assert capfd.readouterr().err == ""
+
+
+def test_a_part_of_a_sound_that_no_sound_has_is_none(
+    server: ViewServer, capfd: pytest.CaptureFixture[str]
+) -> None:
+    server.sounds = {"0" * 16: ("view.mp3", Embedded(b"sound", "audio/mpeg"))}
+    path = f"/{server.token}/view.mp3"
+    assert ask(server, path, Range="bytes=1-3") == (206, b"oun")
+    assert ask(server, path, Range=f"bytes={'9' * 5000}-") == (200, b"sound")
+    assert capfd.readouterr().err == ""
