@@ -57,6 +57,10 @@ LIMITS: Mapping[str, Limit] = {
         250, "times the packed size in an archive", "MusicXML packs to a fifth to a fiftieth of its size"
     ),
     "notes": Limit(500_000, "notes of a score", "twenty times those of the longest quartet of our corpus"),
+    "measure_notes": Limit(
+        3_000, "notes of a measure", "a cadenza has some hundreds; Verovio's time grows with their cube"
+    ),
+    "spines": Limit(500, "spines of a kern file", "an orchestra with its texts has a hundred"),
     "measures": Limit(20_000, "measures of a part", "ten times those of the longest quartet of our corpus"),
     "played_measures": Limit(100_000, "measures as played", "five times what a part may have, with repeats"),
     "beats": Limit(100_000, "beats of a match or MIDI file", "fourteen hours at 120 a minute"),

@@ -22,8 +22,8 @@ _ENDING = ".part"
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a text."""
-    write_bytes(path, text.encode())
+    """Write a text; names of files in it need not be valid Unicode."""
+    write_bytes(path, text.encode("utf-8", "replace"))
 
 
 def write_bytes(path: Path, content: bytes) -> None:

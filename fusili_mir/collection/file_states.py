@@ -6,6 +6,7 @@ import hashlib
 from dataclasses import dataclass
 from pathlib import Path
 
+from fusili_mir.boundary import check_regular
 from fusili_mir.collection.index_files import IndexedPiece
 from fusili_mir.errors import InputError
 
@@ -31,10 +32,14 @@ class FileState:
 
 def file_state(path: Path) -> FileState:
     """Look at a file without reading it."""
+    check_regular(path, "expected a score or a recording")
     try:
         status = path.stat()
+        str(path).encode()
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror})") from error
+    except UnicodeEncodeError as error:
+        raise InputError(f"{path}: its name is not valid Unicode, which an index needs; rename it") from error
     return FileState(path, status.st_size, status.st_mtime_ns)
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from fusili_mir.arrays import Float32, Int64, Table
+from fusili_mir.boundary import check_regular
 from fusili_mir.collection.encoded_piece import EncodedPiece, Float16, load_piece
 from fusili_mir.collection.index_files import (
     WINDOW_DTYPE,
@@ -123,6 +124,7 @@ class Index:
     def _map(self, name: str, dtype: np.dtype[np.generic]) -> np.ndarray:  # type: ignore[type-arg]
         path = self.folder / name
         try:
+            check_regular(path, REPAIR)
             table: np.ndarray = np.load(path, mmap_mode="r", allow_pickle=False)  # type: ignore[type-arg]
         except Exception as error:  # numpy raises whatever a damaged header makes it trip over
             raise InputError(f"{path}: missing or damaged; {REPAIR}") from error

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -49,6 +50,8 @@ INDEX_FORMAT = 1
 
 WINDOW_DTYPE = np.dtype([("piece", "i4"), ("first", "i4"), ("stop", "i4")])
 """A window: the number of its piece, its first step and the one after its last."""
+
+_PIECE_ID = re.compile(r"[0-9a-f]{24}")
 
 MANIFEST = "manifest.json"
 """Name of the manifest."""
@@ -155,7 +158,12 @@ def read_pieces(folder: Path, generation: int) -> list[IndexedPiece]:
     content = _read_json(path)
     if not isinstance(content, list):
         raise InputError(f"{path}: damaged; index the files again into another folder")
-    return [read_table(IndexedPiece, row, name=f"{path}: a piece", complete=True) for row in content]
+    pieces = [read_table(IndexedPiece, row, name=f"{path}: a piece", complete=True) for row in content]
+    if not all(_PIECE_ID.fullmatch(piece.id) for piece in pieces):  # they name files
+        raise InputError(
+            f"{path}: a piece whose id is no checksum; index the files again into another folder"
+        )
+    return pieces
 
 
 def write_manifest(folder: Path, manifest: IndexManifest) -> None:

@@ -40,9 +40,11 @@ def kind_of(filename: str | os.PathLike[str]) -> Kind:
     if path.suffix.lower() in _RECORDING_SUFFIXES:
         return "recording"
     try:
+        if path.exists() and not path.is_file():  # a pipe, which would be waited for
+            return "recording"
         with path.open("rb") as file:
             start = file.read(1024)
-    except OSError:
+    except (OSError, ValueError):  # the latter for NUL in a name
         return "recording"
     return "score" if b"%PDF-" in start or is_score_file(path) else "recording"
 

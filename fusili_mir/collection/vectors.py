@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fusili_mir.arrays import Float32, Int64
+from fusili_mir.boundary import check_regular
 from fusili_mir.errors import InputError, MissingExtraError
 from fusili_mir.whole_files import write_whole
 
@@ -107,6 +108,7 @@ def save_faiss(path: Path, vectors: Float32, factory: str | None = None) -> None
 
 def _check_faiss_file(path: Path) -> None:
     """Raise an error if a file is no index of ours, or too small for what its head says: faiss would crash."""
+    check_regular(path, REPAIR)
     with path.open("rb") as file:
         kind, dim, number, is_trained, metric, n_floats = _FAISS_HEAD.unpack(file.read(_FAISS_HEAD.size))
     bytes_of_one = dict.fromkeys((b"IxFI", b"IHNf", b"IwFl"), 4 * dim)

@@ -40,7 +40,7 @@ from fusili_mir.scores.printed_parts import left_out_parts, part_name, tablature
 from fusili_mir.scores.repeat_signs import share_repeat_signs
 from fusili_mir.scores.score_file import ScoreFile, parse_score, read_score_file
 from fusili_mir.scores.score_formats import score_format
-from fusili_mir.scores.score_limits import check_match_numbers
+from fusili_mir.scores.score_limits import check_abc_numbers, check_kern_numbers, check_match_numbers
 from fusili_mir.scores.score_warning import ScoreWarning
 from fusili_mir.scores.score_writing import write_score_file
 from fusili_mir.scores.untrusted_xml import read_bytes
@@ -145,6 +145,8 @@ def _load_file(filename: str) -> LoadedScore:
     if kind in ("humdrum", "abc"):
         text = read_bytes(filename).decode("utf-8", "replace").removeprefix("\ufeff")
         text = "\n".join(text.splitlines()) + "\n"
+        check_numbers = check_kern_numbers if kind == "humdrum" else check_abc_numbers
+        check_numbers(text, filename)
         return _load_humdrum(filename, text) if kind == "humdrum" else _load_abc(filename, text)
     return _load_tree(read_score_file(filename))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from typing import TYPE_CHECKING
 
@@ -14,7 +15,13 @@ from fusili_mir.limits import check_limit, limit
 if TYPE_CHECKING:  # partitura is slow to import
     from partitura.io.matchfile_base import MatchFile
 
-__all__ = ["check_match_numbers", "check_midi_numbers", "check_score_numbers"]
+__all__ = [
+    "check_abc_numbers",
+    "check_kern_numbers",
+    "check_match_numbers",
+    "check_midi_numbers",
+    "check_score_numbers",
+]
 
 _LIMITED = {"staves": "staves", "staff-lines": "staff_lines", "divisions": "divisions"}  # MusicXML -> limit
 _MOST = {  # of what has no limit of its own, as nobody needs more
@@ -33,6 +40,9 @@ _MOST_IN_MEI = {
     "meter.unit": 100_000,
     "dur.ppq": 1_000_000_000,
 }
+_HOLDERS = frozenset({"measure", "part", "layer"})
+_NOTE_IN_ABC = re.compile(r"[A-Ga-g]")
+_NO_MUSIC_IN_ABC = re.compile(r"%.*|^[A-Za-z]:.*|\"[^\"\n]*\"", re.MULTILINE)
 _MOST_STAFF_NUMBER = 999
 _LARGEST_BEAT = 256  # of a time signature, as a note value
 
@@ -49,9 +59,15 @@ def check_score_numbers(root: etree._Element, filename: str) -> None:
     """
     counts: Counter[str] = Counter()
     divisions = 1.0
+    n_here = 0  # notes of this measure, as far as they are in one part or layer
     for element in root.iter(etree.Element):
         name = etree.QName(element).localname
         counts[name] += 1
+        if name in _HOLDERS:
+            n_here = 0
+        elif name == "note":
+            n_here += 1
+            check_limit("measure_notes", n_here, filename)
         if name in _LIMITED:
             check_limit(_LIMITED[name], abs(_number(element.text)), f"{filename}: <{name}>")
         elif name in _MOST:
@@ -76,6 +92,24 @@ def check_score_numbers(root: etree._Element, filename: str) -> None:
             _check(filename, f"{name}/@n", element.get("n"), _MOST_STAFF_NUMBER)
     check_limit("notes", counts["note"], filename)
     check_limit("measures", counts["measure"] / max(1, counts["part"]), filename)
+
+
+def check_kern_numbers(text: str, filename: str) -> None:
+    """Refuse a kern file with a measure, or a line, that Verovio would not end with."""
+    n_here = 0
+    for line in text.split("\n"):
+        check_limit("spines", line.count("\t") + 1, filename)
+        if line.startswith("="):
+            n_here = 0
+        elif line[:1] not in ("!", "*", "."):
+            n_here += 1
+            check_limit("measure_notes", n_here, filename)
+
+
+def check_abc_numbers(text: str, filename: str) -> None:
+    """Refuse an ABC file with a measure that Verovio would not end with."""
+    for measure in _NO_MUSIC_IN_ABC.sub("", text).split("|"):
+        check_limit("measure_notes", len(_NOTE_IN_ABC.findall(measure)), filename)
 
 
 def check_match_numbers(match: MatchFile, filename: str) -> None:

@@ -1,11 +1,15 @@
 from __future__ import annotations
 
 import os
+import sys
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
 
 from fusili_mir import InputError
+from fusili_mir.collection.file_states import file_state
+from fusili_mir.collection.index_files import IndexedPiece, read_pieces, write_json
 from fusili_mir.collection.kinds import kind_of, list_files
 
 
@@ -54,3 +58,25 @@ def test_a_locked_folder_is_listed_itself(tmp_path: Path) -> None:
     locked = tmp_path / "locked"
     locked.mkdir(mode=0o000)
     assert list_files([tmp_path, locked / "song.mxl"]) == [locked, locked / "song.mxl"]
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes")
+def test_what_is_no_file_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    assert kind_of(tmp_path / "pipe") == "recording"
+    with pytest.raises(InputError, match="pipe: not a regular file; expected a score or a recording"):
+        file_state(tmp_path / "pipe")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="names are valid Unicode there")
+def test_a_name_that_an_index_cannot_hold_is_one_line(tmp_path: Path) -> None:
+    (tmp_path / "pr\udce9lude.mxl").write_bytes(b"x")
+    with pytest.raises(InputError, match="its name is not valid Unicode, which an index needs; rename it"):
+        file_state(tmp_path / "pr\udce9lude.mxl")
+
+
+def test_an_index_of_a_stranger_names_no_files_outside(tmp_path: Path) -> None:
+    piece = IndexedPiece("../../../etc/passwd", "a.mxl", "score", 1, 1, "0", 1)
+    write_json(tmp_path / "pieces-1.json", [asdict(piece)])
+    with pytest.raises(InputError, match="a piece whose id is no checksum"):
+        read_pieces(tmp_path, 1)

@@ -5,12 +5,18 @@ from pathlib import Path
 import mido
 import pytest
 from example_scores import melody
+from lxml import etree
 from partitura.io.importmatch import load_matchfile
 
 from fusili_mir.errors import InputError
 from fusili_mir.scores.loading import load_score
 from fusili_mir.scores.score_file import parse_score
-from fusili_mir.scores.score_limits import check_match_numbers
+from fusili_mir.scores.score_limits import (
+    check_abc_numbers,
+    check_kern_numbers,
+    check_match_numbers,
+    check_score_numbers,
+)
 
 FIRST = melody(2)
 
@@ -111,3 +117,40 @@ def test_a_match_file_whose_measures_have_no_end_is_refused(
     (tmp_path / "a.match").write_text(text.replace(old, new))
     with pytest.raises(InputError, match=message):
         load_score(tmp_path / "a.match")
+
+
+KERN = "**kern\n*M4/4\n{}*-\n"
+ABC = "X:1\nT:Bad cabbage\nM:4/4\nL:1/4\nK:C\n{}|]\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("long.krn", KERN.format("4c\n" * 3001), "3001 notes of a measure, expected at most 3000"),
+        ("wide.krn", "\t".join(["**kern"] * 501) + "\n", "501 spines of a kern file, expected at most 500"),
+        ("long.abc", ABC.format("C" * 3001), "3001 notes of a measure, expected at most 3000"),
+    ],
+)
+def test_a_measure_that_verovio_would_not_end_with_is_refused_at_once(
+    tmp_path: Path, name: str, text: str, message: str
+) -> None:
+    (tmp_path / name).write_text(text)
+    with pytest.raises(InputError, match=message):
+        load_score(tmp_path / name)
+
+
+def test_many_notes_in_many_measures_are_not_too_many_in_one() -> None:
+    check_kern_numbers(KERN.format(("4c\n" * 1000 + "=\n") * 4), "score.krn")
+    check_abc_numbers(ABC.format(("C" * 1000 + "|") * 4), "score.abc")
+    check_abc_numbers("X:1\n" + "w:" + "a" * 4000 + "\n", "score.abc")
+
+
+def test_the_notes_of_a_measure_are_counted_in_each_part() -> None:
+    note = "<note><pitch><step>C</step><octave>4</octave></pitch><duration>1</duration></note>"
+    score = (
+        '<score-partwise><part-list><score-part id="P1"><part-name/></score-part></part-list><part id="P1">'
+        '<measure number="1">{}</measure><measure number="2">{}</measure></part></score-partwise>'
+    )
+    check_score_numbers(etree.fromstring(score.format(note * 2000, note * 2000)), "a.xml")
+    with pytest.raises(InputError, match="3001 notes of a measure"):
+        check_score_numbers(etree.fromstring(score.format(note * 3001, note)), "a.xml")
