@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from fusili_mir.arrays import Float32
 from fusili_mir.audio.attack_map import N_PITCHES, AttackMap
@@ -97,6 +96,9 @@ class AttackListener:
         Factor that brings the blocks to a usual level.
     start_sec : float
         Moment of the first sample.
+    n_samples : int
+        How many samples will pass, about: room for their attacks is taken at once. Silence never fills its part
+        of it, and so takes no memory.
     """
 
     def __init__(
@@ -106,6 +108,7 @@ class AttackListener:
         sample_rate_hz: int,
         gain: float = 1.0,
         start_sec: float = 0.0,
+        n_samples: int = 0,
     ) -> None:
         self._session, self._graph = session, graph
         self._gain, self._start_sec = np.float32(gain), start_sec
@@ -117,7 +120,8 @@ class AttackListener:
             self._context * self._step, np.float32
         )  # so that the first step has its context
         self._n_samples = 0
-        self._steps: list[npt.NDArray[np.float16]] = []
+        self._strength = np.zeros((n_samples // self._step + self._body, N_PITCHES), np.float16)
+        self._n_heard = 0  # steps
 
     def listen(self, blocks: Iterable[Float32]) -> Iterator[Float32]:
         """Pass blocks [shape=(n,)] through, and hear them."""
@@ -137,15 +141,17 @@ class AttackListener:
     def attacks(self) -> AttackMap:
         """Return the attacks of what has passed."""
         n_steps = self._n_samples // self._step
-        strength = np.concatenate([np.zeros((0, N_PITCHES), np.float16), *self._steps])[:n_steps]
+        self._make_room()
         step_sec = self._graph.step_sec
-        return AttackMap(strength, step_sec, self._start_sec + step_sec / 2)
+        return AttackMap(
+            self._strength[: min(n_steps, self._n_heard)], step_sec, self._start_sec + step_sec / 2
+        )
 
     def _hear(self, samples: Float32) -> None:
         """Hear a stretch with its context [shape=(n,)], and keep what is heard without it."""
         n_steps = len(samples) // self._step
         if not samples.any():  # nothing is struck in silence, and it costs nothing
-            self._steps.append(np.zeros((n_steps - 2 * self._context, N_PITCHES), np.float16))
+            self._n_heard += n_steps - 2 * self._context
             return
         (logits,) = self._session.run(ATTACK_INPUT, samples[None], [ATTACK_OUTPUT])
         if logits.shape != (1, n_steps, N_PITCHES) or not np.isfinite(logits).all():
@@ -154,4 +160,14 @@ class AttackListener:
                 f"expected finite numbers of shape {(1, n_steps, N_PITCHES)}: export the bundle again"
             )
         kept = logits[0, self._context : n_steps - self._context]
-        self._steps.append((1 / (1 + np.exp(-np.clip(kept, -_SUREST, _SUREST)))).astype(np.float16))
+        first, self._n_heard = self._n_heard, self._n_heard + len(kept)
+        self._make_room()
+        probability = 1 / (1 + np.exp(-np.clip(kept, -_SUREST, _SUREST)))
+        self._strength[first : self._n_heard] = probability
+
+    def _make_room(self) -> None:
+        """Make room for all steps that were heard, if more has passed than was said."""
+        lacking = self._n_heard - len(self._strength)
+        if lacking > 0:
+            more = np.zeros((lacking + len(self._strength) // 4, N_PITCHES), np.float16)
+            self._strength = np.concatenate((self._strength, more))

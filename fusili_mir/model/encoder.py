@@ -284,7 +284,7 @@ class Encoder:
         if self._attack_hearing is None:
             return AttackMeter(rate_hz, gain, start_sec)
         graph, session = self._attack_hearing
-        return AttackListener(session, graph, rate_hz, gain, start_sec)
+        return AttackListener(session, graph, rate_hz, gain, start_sec, len(heard))
 
     def encode_blocks(
         self, blocks: Iterable[Float32], layout: ClipLayout | None = None

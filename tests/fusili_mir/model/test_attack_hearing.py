@@ -49,11 +49,11 @@ def click_graph(n_pitches: int = 88) -> bytes:
     return bytes(model.SerializeToString())
 
 
-def listener(gain: float = 1.0, start_sec: float = 0.0) -> AttackListener:
-    return AttackListener(open_session(click_graph(), "cpu", 1), SPEC, 16_000, gain, start_sec)
+def listener(gain: float = 1.0, start_sec: float = 0.0, n_samples: int = 0) -> AttackListener:
+    return AttackListener(open_session(click_graph(), "cpu", 1), SPEC, 16_000, gain, start_sec, n_samples)
 
 
-def hear(blocks: list[np.ndarray], **options: float) -> Any:
+def hear(blocks: list[np.ndarray], **options: Any) -> Any:
     heard = listener(**options)
     passed = list(heard.listen(blocks))
     assert sum(map(len, passed)) == sum(map(len, blocks))
@@ -91,6 +91,15 @@ def test_blocks_of_any_length_are_heard_as_one_sound() -> None:
     assert np.array_equal(whole.strength, parts.strength)
     peaks = np.abs(sound[: len(whole) * STEP]).reshape(-1, STEP).max(axis=1)
     assert whole.strength[:, 7] == pytest.approx(1 / (1 + np.exp(-20 * (peaks - 0.5))), abs=1e-3)
+
+
+def test_the_length_that_was_said_changes_nothing() -> None:
+    sound = np.random.default_rng(0).uniform(-1, 1, size=45 * 16_000).astype(np.float32)
+    sound[20 * 16_000 :] = 0.0  # silence at the end, too, has its steps
+    expected = hear([sound])
+    assert len(expected) == 4500
+    for n_samples in (16_000, len(sound), 2 * len(sound)):
+        assert np.array_equal(hear([sound], n_samples=n_samples).strength, expected.strength)
 
 
 def test_quiet_recordings_are_heard_at_a_usual_level() -> None:
