@@ -15,7 +15,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import torch
@@ -26,13 +26,29 @@ from fusili_training.data.loader import PairLoader
 from fusili_training.data.shard_folder import ShardFolder
 from fusili_training.rendering.corpus import list_corpus, select_pieces
 from fusili_training.rendering.render import render_corpus
-from fusili_training.rendering.render_recipe import MutationOptions, RenderRecipe, SegmentOptions
+from fusili_training.rendering.render_recipe import (
+    MutationOptions,
+    RenderRecipe,
+    SegmentOptions,
+    load_render_recipe,
+)
 from fusili_training.rendering.sound_choice import bake_banks
 
+# The paper's squares, played by one piano and one choir: fewer sounds to bake.
+PAPER = load_render_recipe(Path(__file__).parents[1] / "training" / "recipes" / "render" / "squares.toml")
+TWO_SOUNDS = replace(
+    PAPER.audio,
+    soundfonts=("FluidR3_GM",),
+    keyboard_programs=(0,),
+    other_programs=(52,),
+    velocities=(72,),
+)
 RECIPES = {
     "strips": RenderRecipe(),
     "strips with mutants": RenderRecipe(mutation=MutationOptions(mutants=True)),
     "squares": RenderRecipe(segment=SegmentOptions(shape="square")),
+    "paper-notes": replace(PAPER, audio=TWO_SOUNDS),
+    "paper-flac": replace(PAPER, audio=replace(TWO_SOUNDS, codec="flac")),
 }
 
 
@@ -76,7 +92,7 @@ def main() -> None:
     parser.add_argument("corpus", type=Path, nargs="?", default=Path("../shared/data"))
     parser.add_argument("--pieces", type=int, default=60)
     parser.add_argument("--files", default="*/openscore_lieder/*")
-    parser.add_argument("--shapes", nargs="*", default=list(RECIPES))
+    parser.add_argument("--shapes", nargs="*", choices=list(RECIPES), default=list(RECIPES))
     parser.add_argument("--only", help=argparse.SUPPRESS)
     parser.add_argument("--out", type=Path, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
@@ -86,8 +102,9 @@ def main() -> None:
     if arguments.only:
         render_corpus(pieces, arguments.out, RECIPES[arguments.only], jobs=1)
         return
-    for _ in bake_banks(RenderRecipe().audio):
-        pass
+    for name in arguments.shapes:
+        for _ in bake_banks(RECIPES[name].audio):
+            pass
     print("| shape | pieces rendered | pairs | left out | CPU s | pairs / CPU s | wall s | kB per pair |")
     print("| --- | --- | --- | --- | --- | --- | --- | --- |")
     rates = []
