@@ -1,6 +1,7 @@
 """Damaged files against every reader: how many end with a traceback, a crash, a hang, or too much memory?
 
     OMP_NUM_THREADS=1 python benchmarks/fuzz.py --cases 10000 --seed 1
+    python benchmarks/fuzz.py --cases 10000 --seed 1 --from 5000    # its second half
     python benchmarks/fuzz.py --reader mxl --reader mei --keep failures
 
 Whole files are made on the spot and damaged by rules that suit their format. Each case is read in a process
@@ -11,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import random
+import signal
 import sys
 import tempfile
 from collections import Counter, defaultdict
@@ -26,25 +28,32 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--cases", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument(
+        "--from", dest="first", type=int, default=0, help="leave out the cases before this one"
+    )
     parser.add_argument("--reader", action="append", help="only this reader; may be repeated")
     parser.add_argument("--keep", type=Path, help="folder for what fails, shrunk")
     arguments = parser.parse_args()
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # which a shell may have disabled
     with tempfile.TemporaryDirectory() as name:
         readers = make_seeds(Path(name) / "seeds", folders=True)
         if arguments.reader:
             readers = [reader for reader in readers if reader.name in arguments.reader]
-        failures = fuzz(readers, arguments.cases, arguments.seed, Path(name), arguments.keep)
+        chosen = range(arguments.first, arguments.cases)
+        failures = fuzz(readers, chosen, arguments.seed, Path(name), arguments.keep)
     sys.exit(1 if failures else 0)
 
 
-def fuzz(readers: list[FuzzedReader], n_cases: int, seed: int, folder: Path, keep: Path | None) -> int:
+def fuzz(readers: list[FuzzedReader], chosen: range, seed: int, folder: Path, keep: Path | None) -> int:
     rng = random.Random(seed)
     endings: dict[str, Counter[str]] = defaultdict(Counter)
     worst: dict[str, tuple[float, float]] = defaultdict(lambda: (0.0, 0.0))
     seen: set[str] = set()
-    for number in range(n_cases):
+    for number in range(chosen.stop):
         (reader,) = rng.choices(readers, [each.weight for each in readers])
         data = mutate(reader.seed.read_bytes(), reader.kind, rng)
+        if number not in chosen:
+            continue
         try:
             outcome = _try(reader, data, folder)
         except KeyboardInterrupt:

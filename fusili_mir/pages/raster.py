@@ -85,6 +85,8 @@ def _skia_raster() -> ModuleType | None:
     """Return our module around skia, or None if skia or a system library that it needs is missing."""
     try:
         from fusili_mir.pages import skia_raster
-    except ImportError:
+    except ImportError as error:
+        if isinstance(error.__cause__, KeyboardInterrupt):  # the user's Ctrl-C, as modules in C++ report it
+            raise KeyboardInterrupt from error
         return None
     return skia_raster

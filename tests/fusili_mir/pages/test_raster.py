@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import importlib.util
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,7 @@ from example_scores import song
 from fusili_benchmarks.surroundings import make_surroundings, run_in
 from fusili_mir.demo.example import load_example
 from fusili_mir.errors import InputError
+from fusili_mir.pages import raster
 from fusili_mir.pages.engraving import EngravingOptions, engrave
 from fusili_mir.pages.raster import rasterise
 from fusili_mir.scores.score_file import read_score_file
@@ -83,3 +85,18 @@ def test_a_page_of_too_many_pixels_is_refused_before_it_is_drawn() -> None:
 def test_an_svg_without_a_size_is_refused() -> None:
     with pytest.raises(InputError, match="no viewBox in pixels"):
         rasterise("<svg/>")
+
+
+def test_a_ctrl_c_while_skia_is_imported_is_not_taken_for_a_missing_skia(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Interrupted:
+        def find_spec(self, name: str, *_: object) -> None:
+            if name == "fusili_mir.pages.skia_raster":
+                raise ImportError from KeyboardInterrupt()  # as pybind11 reports it
+
+    monkeypatch.delitem(sys.modules, "fusili_mir.pages.skia_raster", raising=False)
+    monkeypatch.delattr("fusili_mir.pages.skia_raster", raising=False)
+    monkeypatch.setattr(sys, "meta_path", [Interrupted(), *sys.meta_path])
+    with pytest.raises(KeyboardInterrupt):
+        raster._skia_raster.__wrapped__()
