@@ -113,12 +113,20 @@ def _choose(context: click.Context, _: click.Parameter, value: bool, name: str) 
         raise click.UsageError("--quiet and --verbose exclude each other", context)
 
 
+class _PlainFormatter(logging.Formatter):
+    """Lets names of files in messages not command the terminal."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return what is printed."""
+        return printable_lines(super().format(record))
+
+
 @contextmanager
 def _logged_to_terminal() -> Iterator[None]:
     """Print the log messages of the package on standard error, versions first and the total time last."""
     log = logging.getLogger("fusili_mir")
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(logging.Formatter("fusili-mir: %(message)s"))
+    handler.setFormatter(_PlainFormatter("fusili-mir: %(message)s"))
     level, start_sec = log.level, time.perf_counter()
     log.addHandler(handler)
     log.setLevel(logging.INFO)

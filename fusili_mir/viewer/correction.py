@@ -17,7 +17,7 @@ from fusili_mir.alignment.aligning import align_pair
 from fusili_mir.alignment.anchors import Anchor, anchors_csv, as_anchors
 from fusili_mir.alignment.encoded_pair import EncodedPair
 from fusili_mir.alignment.results import Alignment
-from fusili_mir.boundary import reading
+from fusili_mir.boundary import printable_lines, reading
 from fusili_mir.errors import FusiliError, InputError
 from fusili_mir.staging import staged_folder
 from fusili_mir.viewer.view_data import result_tables
@@ -128,7 +128,7 @@ class Correction:
                     self._write(alignment)
             except FusiliError as error:
                 self.problem = str(error)
-                _log.warning("%s", error)
+                _log.warning("%s", printable_lines(str(error)))
             if self._newest is alignment:
                 self._newest = None
 
