@@ -20,7 +20,7 @@ from fusili_training.notation.mutations import mutate
 from fusili_training.sound.augment_audio import AudioAugmentation, augment_audio
 from fusili_training.sound.baking import cached_soundbank
 from fusili_training.sound.expression import Expression, draw_expression, perform
-from fusili_training.sound.notes import read_score_notes
+from fusili_training.sound.score_notes import read_score_notes
 from fusili_training.sound.soundfonts import find_soundfonts
 from fusili_training.sound.synthesis import synthesise
 from fusili_training.sound.tempo import read_written_tempo

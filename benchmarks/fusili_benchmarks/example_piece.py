@@ -29,7 +29,8 @@ from fusili_training.rendering.sound_choice import bank_folder
 from fusili_training.sound.augment_audio import add_noise, reverberate
 from fusili_training.sound.baking import cached_soundbank
 from fusili_training.sound.expression import Expression, perform
-from fusili_training.sound.notes import PerformedArray, ScoreNoteArray, read_score_notes
+from fusili_training.sound.notes import PerformedArray, ScoreNoteArray
+from fusili_training.sound.score_notes import read_score_notes
 from fusili_training.sound.soundfonts import find_soundfont
 from fusili_training.sound.synthesis import synthesise
 from fusili_training.sound.tempo import read_written_tempo

@@ -9,7 +9,7 @@ from partitura.performance import Performance, PerformedPart
 
 from fusili_mir.errors import InputError, MissingExtraError
 from fusili_training.sound.human_timing import played_notes_from_match, played_notes_from_midi
-from fusili_training.sound.notes import read_score_notes
+from fusili_training.sound.score_notes import read_score_notes
 
 # a scale in quarters, played at second 0.5 + 0.4 i with increasing delays; n2 is left out, one note is added
 ONSETS_SEC = np.array([0.5, 0.91, 1.33, 1.74, 2.16, 2.59, 3.01, 3.47])

@@ -25,7 +25,8 @@ from fusili_mir.errors import InputError
 from fusili_mir.scores.score_file import ScoreFile
 from fusili_mir.scores.unfolding import unfold_score
 from fusili_training.pitches import HIGHEST_PITCH, LOWEST_PITCH
-from fusili_training.sound.notes import ScoreNoteArray, read_score_notes
+from fusili_training.sound.notes import ScoreNoteArray
+from fusili_training.sound.score_notes import read_score_notes
 from fusili_training.sound.tempo import WrittenTempo, read_written_tempo
 
 __all__ = ["HEAD_DTYPE", "SoundingScore", "read_sounding_score"]

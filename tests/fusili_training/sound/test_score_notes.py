@@ -5,7 +5,7 @@ import partitura as pt
 import pytest
 
 from fusili_mir.errors import InputError
-from fusili_training.sound.notes import read_score_notes
+from fusili_training.sound.score_notes import read_score_notes
 
 NOTE = "<note id='{id}'>{grace}{chord}<pitch><step>{step}</step><octave>4</octave></pitch>{duration}{rest}</note>"
 
