@@ -64,6 +64,9 @@ LIMITS: Mapping[str, Limit] = {
     "measures": Limit(20_000, "measures of a part", "ten times those of the longest quartet of our corpus"),
     "played_measures": Limit(100_000, "measures as played", "five times what a part may have, with repeats"),
     "beats": Limit(100_000, "beats of a match or MIDI file", "fourteen hours at 120 a minute"),
+    "beats_a_note": Limit(
+        50, "beats of a MIDI file for each note", "music has notes in nearly every measure"
+    ),
     "quarters": Limit(4096, "quarter notes that a note, rest or step lasts", "a thousand measures of 4/4"),
     "divisions": Limit(10_000_000, "divisions of a quarter note", "the largest of our corpus is 6,240"),
     "staves": Limit(64, "staves of a part", "an organ has 3"),

@@ -44,6 +44,7 @@ _HOLDERS = frozenset({"measure", "part", "layer"})
 _NOTE_IN_ABC = re.compile(r"[A-Ga-g]")
 _NO_MUSIC_IN_ABC = re.compile(r"%.*|^[A-Za-z]:.*|\"[^\"\n]*\"", re.MULTILINE)
 _MOST_STAFF_NUMBER = 999
+_FEW_NOTES = 40  # a short piece may rest for long
 _LARGEST_BEAT = 256  # of a time signature, as a note value
 
 
@@ -126,10 +127,12 @@ def check_match_numbers(match: MatchFile, filename: str) -> None:
 
 
 def check_midi_numbers(midi: mido.MidiFile, filename: str) -> None:
-    """Refuse a MIDI file whose measures have no end: partitura would add them until memory is full."""
+    """Refuse a MIDI file whose measures have no end, or nearly nothing in them: each is written and engraved."""
+    n_notes = sum(message.type == "note_on" for track in midi.tracks for message in track)
     for track in midi.tracks:
         beats = sum(message.time for message in track) / max(1, abs(midi.ticks_per_beat))
         check_limit("beats", beats, filename)
+        check_limit("beats_a_note", beats / max(n_notes, _FEW_NOTES), filename)
         for message in track:
             if message.type == "time_signature":
                 _check_metre(message.numerator, message.denominator, filename)

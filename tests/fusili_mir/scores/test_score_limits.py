@@ -74,6 +74,7 @@ def test_numbers_in_mei_are_looked_at_too(attributes: str, message: str) -> None
         ((0, 4), 480, "a time signature of 0/4; is the file damaged"),
         ((1, 2**30), 480, "a time signature of 1/1073741824; is the file damaged"),
         ((4, 4), 2**27, "beats of a match or MIDI file, expected at most 100000"),
+        ((4, 4), 480 * 2100, "beats of a MIDI file for each note, expected at most 50"),
     ],
 )
 def test_midi_whose_measures_have_no_end_is_refused(
