@@ -13,13 +13,12 @@ from torch import Tensor, nn
 from fusili_export.wrappers import TowerGraph
 from fusili_mir.errors import FusiliError
 from fusili_mir.model.bundle import AudioSpec, ImageSpec
+from fusili_training.model.bundle_weights import SCOPES
 
-__all__ = ["DEFAULT_OPSET", "SCOPES", "trace_graph", "trace_module"]
+__all__ = ["DEFAULT_OPSET", "trace_graph", "trace_module"]
 
 DEFAULT_OPSET = 18
 """The oldest version that torch's exporter writes directly; old onnxruntimes can read it."""
-SCOPES = "pkg.torch.onnx.name_scopes"
-"""Metadata key under which torch's exporter stores the modules of a node."""
 
 # The parity check never uses these sizes, so it detects sizes that have become constants of the graph.
 _BATCH, _STAVES, _COLUMNS, _FRAMES = 2, 3, 20, 20

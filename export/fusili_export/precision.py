@@ -15,8 +15,8 @@ from pathlib import Path
 
 import onnx
 
-from fusili_export.graphs import SCOPES
 from fusili_mir.errors import FusiliError
+from fusili_training.model.bundle_weights import SCOPES
 
 __all__ = ["front_end_nodes", "quantise_graph"]
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
+import shutil
 from pathlib import Path
 
 import numpy as np
+import onnx
 import onnxruntime
 import pytest
 import torch
@@ -55,3 +58,20 @@ def test_a_model_of_other_sizes_is_refused_with_the_weight_that_does_not_fit() -
     tiny = FusiliModel(ModelOptions(backbone="small", backbone_options=TINY_MODEL))
     with pytest.raises(InputError, match=r"does not fit the model: it has one of shape .* as image\.stem"):
         load_bundle_weights(tiny, Path(SHIPPED.folder))
+
+
+def test_a_graph_that_names_its_modules_with_nonsense_is_refused_in_one_line(tmp_path: Path) -> None:
+    folder = tmp_path / "bundle"
+    shutil.copytree(SHIPPED.folder, folder)
+    graph = onnx.load(folder / "image.onnx")
+    for node in graph.graph.node:
+        for note in node.metadata_props:
+            note.value = "[" * 5000
+    data = graph.SerializeToString()
+    (folder / "image.onnx").write_bytes(data)
+    manifest = (folder / "manifest.json").read_text(encoding="utf-8")
+    manifest = manifest.replace(SHIPPED.image.sha256, hashlib.sha256(data).hexdigest())
+    (folder / "manifest.json").write_text(manifest, encoding="utf-8")
+    model = FusiliModel(ModelOptions(backbone="small", max_scale=30.0))
+    with pytest.raises(InputError, match=r"image\.onnx: cannot be read .*expected a graph that"):
+        load_bundle_weights(model, folder)

@@ -15,14 +15,17 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from fusili_mir.boundary import reading
 from fusili_mir.errors import InputError
 from fusili_mir.model.bundle import TOWERS, load_bundle
 from fusili_training.backbones.sequence_layers import LeftContext
 from fusili_training.model.model import FusiliModel
 
-__all__ = ["load_bundle_weights"]
+__all__ = ["SCOPES", "load_bundle_weights"]
 
-_SCOPES = "pkg.torch.onnx.name_scopes"  # metadata key under which graphs name the modules of a node
+SCOPES = "pkg.torch.onnx.name_scopes"
+"""Metadata key under which torch's exporter stores the modules of a node."""
+
 _PREFIX = "model."
 _NEW = ("note_heads.", "pooling.", "logit_scale_global", "image.global_head.", "audio.global_head.")
 _UNUSED = "num_batches_tracked"
@@ -43,12 +46,14 @@ def load_bundle_weights(model: FusiliModel, folder: Path) -> None:
     manifest = bundle.manifest
     if model.options.backbone != "small" or manifest.precision != "fp32":
         raise InputError(
-            f"{folder} is a bundle in {manifest.precision} for a {model.options.backbone} model; expected one of"
-            " the small backbone in fp32: others start from checkpoints"
+            f"{folder}: a bundle in {manifest.precision}, to start a {model.options.backbone} model with;"
+            " expected one in fp32 and a small model; others start from checkpoints"
         )
     found = {"logit_scale_local": torch.tensor(math.log(manifest.scale))}
     for tower in TOWERS:
-        found |= _graph_weights(bundle.read_graph(tower))
+        graph = bundle.read_graph(tower)
+        with reading(bundle.graph_path(tower), "expected a graph that `fusili-mir export` wrote"):
+            found |= _graph_weights(graph)
     own = model.state_dict()
     wanted = [name for name in own if not name.startswith(_NEW) and not name.endswith(_UNUSED)]
     for name in wanted:
@@ -74,7 +79,7 @@ def _graph_weights(content: bytes) -> dict[str, Tensor]:
         if name.startswith(_PREFIX)
     }
     for node in graph.node:
-        scopes = next((note.value for note in node.metadata_props if note.key == _SCOPES), "[]")
+        scopes = next((note.value for note in node.metadata_props if note.key == SCOPES), "[]")
         modules = [str(scope) for scope in ast.literal_eval(scopes)[:-1]]
         if not modules or not modules[-1].startswith(_PREFIX):
             continue
