@@ -1,20 +1,17 @@
 """Fit what the decoder needs for a bundle, and write it into the bundle's manifest.
 
     python benchmarks/fit_decoder.py carry BUNDLE OTHER
-    python benchmarks/fit_decoder.py pitches BUNDLE ../shared/data [--pieces 73]
     python benchmarks/fit_decoder.py law BUNDLE ../shared/data/human [--only NAME ...] [--rounds 2]
         [--ablate | --scan NAME]
     python benchmarks/fit_decoder.py certainty BUNDLE ../shared/data/human
     python benchmarks/fit_decoder.py intervals BUNDLE ../shared/data/human [--only NAME ...]
     python benchmarks/fit_decoder.py piece BUNDLE ../shared/data/human [--corpus ../shared/data] [--songs 10]
 
-`carry` copies from another bundle what was fitted there: the network that hears attacks, which does not depend on
-the encoders, and laws to begin with. `pitches` fits the reader of pitches: a logistic regression from the
-embeddings of columns to the pitches of the note heads in them, on CC0 pieces of the training split. `law`
-searches the parameters of `TimingLaw`, one after the other, for the largest share of notes within 25, 50 and
-250 ms in human performances (human_piano.py), with the score and from images. `--ablate` prints instead what each
-part is worth: the same shares without it;
-`--scan NAME` prints the same shares for each value of one parameter.
+`carry` copies from another bundle what was fitted there: the networks that hear attacks and read notes, which do
+not depend on the encoders, and laws to begin with. `law` searches the parameters of `TimingLaw`, one after the
+other, for the largest share of notes within 25, 50 and 250 ms in human performances (human_piano.py), with the
+score and from images. `--ablate` prints instead what each part is worth: the same shares without it; `--scan
+NAME` prints the same shares for each value of one parameter.
 
 `certainty` fits, on the same performances, the probability that a note is right to 0.1 s and its interval; what
 it prints was measured on composers that were left out. `piece` fits the probability that a recording is of the
@@ -29,8 +26,6 @@ their own recordings and with others', whole and in excerpts. Fit in this order:
 from __future__ import annotations
 
 import argparse
-import hashlib
-import io
 import json
 import warnings
 from collections.abc import Callable, Iterable
@@ -52,23 +47,15 @@ from fusili_benchmarks.interval_coverage import frames_hold, measures_hold, note
 from fusili_benchmarks.performances import Performance, encode_human, encode_songs, kept, with_deep_pickles
 from fusili_benchmarks.piece_fit import SeenPair, fit_piece, piece_report, seen_pairs
 from fusili_mir.alignment.aligning import align_encoded, decoding_options
-from fusili_mir.arrays import Bool, Float32, Int64
-from fusili_mir.audio.attack_map import LOWEST_PITCH, N_PITCHES
+from fusili_mir.arrays import Bool
 from fusili_mir.decoding.rough_search import DecodingOptions
-from fusili_mir.errors import FusiliError
 from fusili_mir.model.attack_hearing import AttackGraph
 from fusili_mir.model.bundle import Bundle, load_bundle
-from fusili_mir.model.encoded import EncodedScore
 from fusili_mir.model.encoder import Encoder
-from fusili_mir.pages.engraving import EngravingOptions
-from fusili_mir.pages.pages import Pages, render_pages
-from fusili_training.random_streams import random_stream
-from fusili_training.rendering.corpus import list_corpus, select_pieces
+from fusili_mir.model.note_reading import ReadingGraph
 from human_piano import Measured, from_images, pooled, with_score
 
 WORN = Shift("worn", page=PageShift(degraded=0.7), sound=SoundShift(snr_db=8, room_sec=1.2))
-FONTS = ("Leipzig", "Bravura", "Leland", "Gootville", "Petaluma")
-N_STEPS, BATCH_SIZE, LEARNING_RATE, DECAY = 1500, 4096, 0.2, 2e-6
 TRIED = {
     "duration_spread": (0.2, 0.3, 0.4, 0.5),
     "place_spread": (0.2, 0.28, 0.4),
@@ -113,74 +100,11 @@ PATH_ABLATIONS = {
 }
 
 
-def columns_and_pitches(pages: Pages, score: EncodedScore) -> tuple[Float32, Float32]:
-    """Return the embeddings of the columns that hold note heads, and which pitches these have."""
-    assert pages.score is not None
-    pitch_of = {str(note.id): note.midi_pitch for part in pages.score.parts for note in part.notes_tied}
-    heads = pages.notes
-    middle = (heads["x0"].astype(np.float64) + heads["x1"]) / 2
-    column = score.axis.index_in_system(heads["system"], middle)
-    shown = np.zeros((len(score.axis), N_PITCHES), np.float32)
-    for place, note_id in zip(column, heads["id"].tolist(), strict=True):
-        pitch = pitch_of.get(note_id, -1) - LOWEST_PITCH
-        if 0 <= pitch < N_PITCHES and place >= 0:
-            shown[place, pitch] = 1.0
-    held = shown.any(axis=1)
-    return score.embeddings[held, 0], shown[held]
-
-
-def fit_logistic(embeddings: Float32, shown: Float32, seed: int = 0) -> Float32:
-    """Fit one logistic regression per pitch by Adam with a cosine schedule [shape=(d + 1, 88)]."""
-    rng = np.random.default_rng(seed)
-    inputs = np.column_stack((embeddings, np.ones(len(embeddings), np.float32)))
-    weights = np.zeros((inputs.shape[1], N_PITCHES), np.float32)
-    usual = np.clip(shown.mean(axis=0), 1e-5, 1 - 1e-5)
-    weights[-1] = np.log(usual / (1 - usual))
-    first, second = np.zeros_like(weights), np.zeros_like(weights)
-    for step in range(1, N_STEPS + 1):
-        rows: Int64 = rng.integers(0, len(inputs), BATCH_SIZE)
-        error = 1 / (1 + np.exp(-inputs[rows] @ weights)) - shown[rows]
-        gradient = inputs[rows].T @ error / BATCH_SIZE + DECAY * weights
-        first = 0.9 * first + 0.1 * gradient
-        second = 0.99 * second + 0.01 * gradient**2
-        rate = LEARNING_RATE * (1 + np.cos(np.pi * step / N_STEPS)) / 2
-        weights -= rate * (first / (1 - 0.9**step)) / (np.sqrt(second / (1 - 0.99**step)) + 1e-6)
-    return weights.astype(np.float32)
-
-
 def carry(bundle: Bundle, other: Bundle) -> None:
-    fitted = {key: value for key, value in other.manifest.decoder.items() if not key.startswith("pitch")}
-    attacks = AttackGraph.of(other)
-    if attacks is not None:
-        (bundle.folder / attacks.file).write_bytes(attacks.read(other))
-    write_decoder(bundle, fitted)
-
-
-def fit_pitches(bundle: Bundle, corpus: Path, n_pieces: int) -> None:
-    encoder = Encoder(bundle, n_threads=1)
-    pieces = select_pieces(list_corpus(corpus), splits=("train",), licences=("CC0-1.0",))
-    rng = random_stream(0, "fit_decoder")
-    inputs, targets, names = [], [], []
-    for number in rng.permutation(len(pieces))[:n_pieces]:
-        options = EngravingOptions(font=rng.choice(FONTS), staff_space_px=float(rng.choice([7, 9, 11])))
-        try:
-            pages = render_pages(pieces[number].file, options)
-            embeddings, shown = columns_and_pitches(pages, encoder.encode_pages(pages))
-        except FusiliError as error:
-            print(f"left out: {error}")
-            continue
-        inputs.append(embeddings)
-        targets.append(shown)
-        names.append(pieces[number].id)
-        print(f"{len(names)} pieces, {sum(map(len, inputs))} columns", flush=True)
-    file = io.BytesIO()
-    np.save(file, fit_logistic(np.concatenate(inputs), np.concatenate(targets)))
-    content = file.getvalue()
-    (bundle.folder / "pitches.npy").write_bytes(content)
-    reader = {"file": "pitches.npy", "sha256": hashlib.sha256(content).hexdigest()}
-    write_decoder(
-        bundle, {"pitch_reader": reader, "pitches_fitted_on": f"{len(names)} pieces of {corpus.name}"}
-    )
+    for graph in (AttackGraph.of(other), ReadingGraph.of(other)):
+        if graph is not None:
+            (bundle.folder / graph.file).write_bytes(graph.read(other))
+    write_decoder(bundle, other.manifest.decoder)
 
 
 def measure(
@@ -304,10 +228,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("what", choices=["carry", "pitches", "law", "certainty", "intervals", "piece"])
+    parser.add_argument("what", choices=["carry", "law", "certainty", "intervals", "piece"])
     parser.add_argument("bundle", type=Path)
     parser.add_argument("data", type=Path)
-    parser.add_argument("--pieces", type=int, default=73)
     parser.add_argument("--soundfont", type=Path, default=Path("/usr/share/sounds/sf2/TimGM6mb.sf2"))
     parser.add_argument("--only", nargs="+", default=[])
     parser.add_argument("--rounds", type=int, default=2)
@@ -321,9 +244,6 @@ def main() -> None:
     bundle = load_bundle(arguments.bundle)
     if arguments.what == "carry":
         carry(bundle, load_bundle(arguments.data))
-        return
-    if arguments.what == "pitches":
-        fit_pitches(bundle, arguments.data, arguments.pieces)
         return
     stems = [file.with_suffix("") for file in sorted(arguments.data.glob("*.match"))]
     stems = [s for s in stems if not arguments.only or any(part in s.name for part in arguments.only)]

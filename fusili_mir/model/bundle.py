@@ -7,14 +7,11 @@ opened, and a graph is used only if its checksum matches the manifest.
 from __future__ import annotations
 
 import hashlib
-import io
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
-import numpy as np
-
-from fusili_mir.arrays import Float32
 from fusili_mir.boundary import printable, read_limited, reading
 from fusili_mir.errors import InputError
 from fusili_mir.model.graph_checks import check_graph
@@ -38,7 +35,8 @@ __all__ = [
 Tower = Literal["image", "audio"]
 TOWERS: tuple[Tower, ...] = ("image", "audio")
 
-_MANIFEST, _PITCHES, _ATTACKS = "manifest.json", "pitches.npy", "attacks.onnx"
+_MANIFEST = "manifest.json"
+_DECODER_GRAPHS = {"attacks": "attacks.onnx", "reading": "reading.onnx"}
 _DEFAULT_FOLDER = Path(__file__).parents[1] / "models" / "small"
 
 
@@ -151,8 +149,7 @@ def save_bundle(
     image_graph: bytes,
     audio_graph: bytes,
     force: bool = False,
-    pitch_weights: Float32 | None = None,
-    attack_graph: bytes | None = None,
+    decoder_graphs: Mapping[str, bytes] | None = None,
 ) -> None:
     """Write a bundle; it appears under its name only when it is complete.
 
@@ -166,32 +163,24 @@ def save_bundle(
         Contents of ONNX files that contain all their weights.
     force : bool
         Whether files in the folder may be replaced.
-    pitch_weights : np.ndarray [shape=(d + 1, 88)], optional
-        Weights of the bundle's `PitchReader`; a manifest that names a reader needs them.
-    attack_graph : bytes, optional
-        The network that hears attacks, see `fusili_mir.model.attack_hearing`; a manifest that names it needs it,
-        and says all about it but its checksum.
+    decoder_graphs : mapping from str to bytes, optional
+        Networks that the decoder uses, by their keys in `manifest.decoder`: "attacks", see
+        `fusili_mir.model.attack_hearing`, and "reading", see `fusili_mir.model.note_reading`. A manifest that
+        names one needs it, and says all about it but its checksum.
     """
     decoder = dict(manifest.decoder)
-    if attack_graph is not None and _ATTACKS in {manifest.image.graph, manifest.audio.graph}:
-        raise InputError(
-            f"{out}: {_ATTACKS} is the name of the graph that hears attacks; name others otherwise"
-        )
-    if (attack_graph is None) != ("attacks" not in decoder):
-        raise InputError(
-            f"{out}: expected both a graph that hears attacks and `decoder.attacks` in the manifest, or neither"
-        )
-    if pitch_weights is None and "pitch_reader" in decoder:
-        raise InputError(f"{out}: the manifest names a reader of pitches; expected its weights, too")
-    file = io.BytesIO()
-    if pitch_weights is not None:
-        np.save(file, pitch_weights, allow_pickle=False)
-        sha256 = hashlib.sha256(file.getvalue()).hexdigest()
-        decoder["pitch_reader"] = {"file": _PITCHES, "sha256": sha256}
-    if attack_graph is not None:
-        check_graph(_ATTACKS, attack_graph)
-        sha256 = hashlib.sha256(attack_graph).hexdigest()
-        decoder["attacks"] = {**decoder["attacks"], "file": _ATTACKS, "sha256": sha256}
+    decoder_graphs = decoder_graphs or {}
+    for key, name in _DECODER_GRAPHS.items():
+        if key in decoder_graphs and name in {manifest.image.graph, manifest.audio.graph}:
+            raise InputError(f"{out}: {name} is the name of a graph of the decoder; name others otherwise")
+        if (key in decoder_graphs) != (key in decoder):
+            raise InputError(
+                f"{out}: expected both the graph {name} and `decoder.{key}` in the manifest, or neither"
+            )
+    for key, graph in decoder_graphs.items():
+        check_graph(_DECODER_GRAPHS[key], graph)
+        sha256 = hashlib.sha256(graph).hexdigest()
+        decoder[key] = {**decoder[key], "file": _DECODER_GRAPHS[key], "sha256": sha256}
     graphs = {"image": image_graph, "audio": audio_graph}
     specs = {}
     for tower, graph in graphs.items():
@@ -201,9 +190,7 @@ def save_bundle(
     with staged_folder(out, force) as folder:
         for tower, graph in graphs.items():
             (folder / specs[tower].graph).write_bytes(graph)
-        if pitch_weights is not None:
-            (folder / _PITCHES).write_bytes(file.getvalue())
-        if attack_graph is not None:
-            (folder / _ATTACKS).write_bytes(attack_graph)
+        for key, graph in decoder_graphs.items():
+            (folder / _DECODER_GRAPHS[key]).write_bytes(graph)
         text = replace(manifest, image=specs["image"], audio=specs["audio"], decoder=decoder).to_json()
         (folder / _MANIFEST).write_text(text, encoding="utf-8")

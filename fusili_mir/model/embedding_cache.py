@@ -88,7 +88,7 @@ def encode_pages_cached(
                 raise InputError(
                     f"{filename}: embeddings of {found} dimensions, expected {expected}; remove the file"
                 )
-            return encoder.with_pitches(known)
+            return encoder.with_pitches(known, pages, progress)
     encoded = encoder.encode_pages(pages, progress)
     save_encoded_score(encoded, filename, key)
     return encoded

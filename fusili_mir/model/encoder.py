@@ -30,7 +30,7 @@ from fusili_mir.model.batch_size import choose_batch_size, typical_batch
 from fusili_mir.model.bundle import Bundle, Tower
 from fusili_mir.model.clips import Clip, ClipLayout, cut_clips
 from fusili_mir.model.encoded import EncodedAudio, EncodedScore
-from fusili_mir.model.pitch_reader import PitchReader
+from fusili_mir.model.note_reading import ReadingGraph, pitches_on_axis
 from fusili_mir.model.retuned_frames import retuned_attacks, retuned_envelope, retuned_frames
 from fusili_mir.model.score_segments import ScoreSegment, cut_image, segment_pages
 from fusili_mir.model.sessions import DeviceMemoryError, GraphSession, open_session
@@ -173,7 +173,9 @@ class Encoder:
                 np.concatenate(embeddings),
                 np.concatenate(masks),
                 np.concatenate(pooled),
-            )
+            ),
+            pages,
+            progress,
         )
 
     def pool_segments(self, segments: Sequence[ScoreSegment], pages: Pages) -> Float32:
@@ -193,20 +195,27 @@ class Encoder:
             local, whole = self._run("image", images, spec.rows * n_columns)
             yield batch, local.reshape(len(batch), spec.rows, n_columns, -1).swapaxes(1, 2), whole
 
-    def with_pitches(self, score: EncodedScore) -> EncodedScore:
-        """Add the pitches that the bundle can read off the columns of a score, if it can read any."""
-        reader = self.pitch_reader
-        return score if reader is None else replace(score, pitches=reader.read(score.embeddings))
+    def with_pitches(self, score: EncodedScore, pages: Pages, progress: bool = False) -> EncodedScore:
+        """Add the pitches that the bundle can read off page images; those of symbolic scores are known."""
+        if pages.score is not None or self._note_reading is None:
+            return score
+        graph, session = self._note_reading
+        return replace(score, pitches=pitches_on_axis(session, graph, pages, score.axis, progress))
 
     @cached_property
-    def pitch_reader(self) -> PitchReader | None:
-        """What reads pitches off the embeddings of columns, if the bundle has it."""
-        return PitchReader.of(self.bundle)
+    def _note_reading(self) -> tuple[ReadingGraph, GraphSession] | None:
+        """The network that reads notes, if the bundle has one."""
+        graph = ReadingGraph.of(self.bundle)
+        if graph is None:
+            return None
+        return graph, open_session(
+            graph.read(self.bundle), self._device, self._n_threads, self._device_options
+        )
 
     def check(self) -> None:
         """Raise now what would be raised later: a missing runtime, a device or a graph that cannot be used."""
         self.bundle.read_graph("image")
-        _ = self.audio_session, self._attack_hearing
+        _ = self.audio_session, self._attack_hearing, self._note_reading
 
     def encode_recording(
         self,

@@ -207,8 +207,8 @@ class Manifest:
     parity : list
         Differences from the checkpoint that it was exported from, one row per output and batch.
     decoder : dict
-        What was fitted for decoding with this bundle, and on what: `law` (see `TimingLaw`), `pitch_reader` (see
-        `PitchReader`), `attacks` (see `AttackGraph`). May be empty.
+        What was fitted for decoding with this bundle, and on what: `law` (see `TimingLaw`), `attacks` (see
+        `AttackGraph`), `reading` (see `ReadingGraph`). May be empty.
     format : int
         `BUNDLE_FORMAT`.
     """

@@ -38,6 +38,7 @@ ROOMS = {
         "data",
         "backbones",
         "listening",
+        "reading",
         "model",
         "losses",
         "evaluation",

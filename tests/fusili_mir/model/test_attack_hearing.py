@@ -166,12 +166,12 @@ def test_a_network_with_other_pitches_is_refused(tmp_path: Path) -> None:
 def test_a_bundle_is_saved_with_its_network_or_without_both(tmp_path: Path) -> None:
     given = with_attacks(tmp_path / "given", click_graph())
     graphs = given.read_graph("image"), given.read_graph("audio")
-    save_bundle(tmp_path / "saved", given.manifest, *graphs, attack_graph=click_graph())
+    save_bundle(tmp_path / "saved", given.manifest, *graphs, decoder_graphs={"attacks": click_graph()})
     saved = load_bundle(tmp_path / "saved")
     spec = AttackGraph.of(saved)
     assert spec is not None
     assert spec.read(saved) == click_graph()
-    with pytest.raises(InputError, match="expected both a graph that hears attacks"):
+    with pytest.raises(InputError, match=r"expected both the graph attacks.onnx and `decoder.attacks`"):
         save_bundle(tmp_path / "half", given.manifest, *graphs)
 
 

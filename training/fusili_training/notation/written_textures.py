@@ -2,7 +2,7 @@
 
 Each staff plays figures (`fusili_training.figures`) that change every few measures, in note values from quarters
 to thirty-seconds and in triplets and sextuplets, as fast as the figure is played at the written tempo: up to
-sixteen notes a second. Staves have either clef, any key of up to five signs, and marks of dynamics and pedal.
+sixteen notes a second. Staves have either clef, any key of some signs, and marks of dynamics and pedal.
 """
 
 from __future__ import annotations
@@ -79,20 +79,23 @@ class _Written:
     duration: int  # divisions
 
 
-def write_texture(n_measures: int, rng: np.random.Generator) -> bytes:
+def write_texture(n_measures: int, rng: np.random.Generator, most_signs: int = 5) -> bytes:
     """Write a piece for piano.
 
     Parameters
     ----------
     n_measures : int
     rng : np.random.Generator
+    most_signs : int
+        Largest number of sharps or flats of the key.
 
     Returns
     -------
     bytes
         A MusicXML file.
     """
-    key, n_beats = Key.of_fifths(int(rng.integers(-5, 6))), int(rng.choice([2, 3, 4], p=[0.25, 0.25, 0.5]))
+    key = Key.of_fifths(int(rng.integers(-most_signs, most_signs + 1)))
+    n_beats = int(rng.choice([2, 3, 4], p=[0.25, 0.25, 0.5]))
     beats_per_minute = float(rng.uniform(56, 152))
     clefs = (_TREBLE if rng.uniform() < 0.88 else _BASS, _BASS if rng.uniform() < 0.85 else _TREBLE)
     staves = [_staff(n_measures, n_beats, beats_per_minute, key, clef, rng) for clef in clefs]

@@ -1,0 +1,209 @@
+"""Reading the notes of staves with a network of the bundle, where it has one.
+
+The manifest names it as ``decoder.reading``: a graph from staff strips to what is written in each cell, a step of
+the scale high and a column wide. `benchmarks/fit_reading_network.py` makes it. A pitch is what three readings
+have in common: which row has a head, what the middle line means (the clef), and the alteration of the row.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from fusili_mir.arrays import Float32
+from fusili_mir.audio.attack_map import LOWEST_PITCH, N_PITCHES
+from fusili_mir.errors import FusiliError, InputError
+from fusili_mir.model.bundle import Bundle
+from fusili_mir.model.graph_checks import check_graph
+from fusili_mir.model.sessions import GraphSession
+from fusili_mir.pages.score_axis import ScoreAxis
+from fusili_mir.pages.segments import cut_segment, staff_strips
+from fusili_mir.progress import progress_bar
+from fusili_mir.scores.pitch_names import STEP_SEMITONES
+
+if TYPE_CHECKING:  # partitura, which pages need, is slow to import
+    from fusili_mir.pages.pages import Pages
+
+__all__ = [
+    "ALTERATIONS",
+    "COLUMN_PX",
+    "LOWEST_MIDDLE",
+    "MARGIN_SPACES",
+    "N_MIDDLES",
+    "N_ROWS",
+    "READING_INPUT",
+    "READING_OUTPUTS",
+    "SPACE_PX",
+    "STEP_PX",
+    "ReadStaff",
+    "ReadingGraph",
+    "pitches_on_axis",
+]
+
+SPACE_PX, MARGIN_SPACES = 8, 6.0
+STEP_PX, COLUMN_PX = 4, 4
+N_ROWS = 33
+"""Rows from the top: the middle one is the middle line, each other one a step above or below it."""
+LOWEST_MIDDLE, N_MIDDLES = 12, 40
+"""What the middle line may mean, in steps above C0: 34 (B4) with a treble clef, 22 (D3) with a bass clef."""
+ALTERATIONS = (-2, -1, 0, 1, 2)
+
+READING_INPUT = "strips"
+"""Staff strips [shape=(B, 128, width)]; 0 is ink, 1 is paper."""
+READING_OUTPUTS = ("heads", "struck", "middles", "alterations")
+"""Logits of heads [shape=(B, C, 33)], of those that are struck and not tied to the one before [shape=(B, C, 33)],
+of what the middle line means [shape=(B, C, 40)], and of alterations [shape=(B, C, 33, 5)]."""
+
+_STEPS_PER_OCTAVE = 7
+_MOST_STRIPS = 16  # that go through the graph at once
+_ROUNDING = 1e-2  # of places on pages, in columns
+_LEAST = 1e-3  # probability of a middle line that is worth a look
+
+
+@dataclass(frozen=True)
+class ReadingGraph:
+    """What a manifest says about the network.
+
+    Attributes
+    ----------
+    file, sha256 : str
+        Name and checksum of the graph.
+    """
+
+    file: str
+    sha256: str
+
+    @classmethod
+    def of(cls, bundle: Bundle) -> ReadingGraph | None:
+        """Read what the manifest of a bundle says; None if the bundle has no such network."""
+        said: Any = bundle.manifest.decoder.get("reading")
+        if said is None:
+            return None
+        if not isinstance(said, dict) or not {"file", "sha256"} <= said.keys():
+            raise InputError(f"{bundle.folder}: decoder.reading is {said!r}; expected file and sha256")
+        return cls(str(said["file"]), str(said["sha256"]))
+
+    def read(self, bundle: Bundle) -> bytes:
+        """Read the graph, which must lie in the bundle, match its checksum and contain all its weights."""
+        graph = bundle.read_file(self.file, self.sha256, "graph_bytes")
+        check_graph(str(bundle.folder / self.file), graph)
+        return graph
+
+
+@dataclass(frozen=True, eq=False)
+class ReadStaff:
+    """What is read in the cells of some staves, as probabilities.
+
+    Attributes
+    ----------
+    struck : np.ndarray [shape=(S, C, 33)], float32
+        That a head lies in a cell, and its note begins there.
+    middles : np.ndarray [shape=(S, C, 40)], float32
+        What the middle line means in each column.
+    alterations : np.ndarray [shape=(S, C, 33, 5)], float32
+        Of a head in each cell.
+    """
+
+    struck: Float32
+    middles: Float32
+    alterations: Float32
+
+    @classmethod
+    def from_logits(
+        cls, heads: Float32, struck: Float32, middles: Float32, alterations: Float32
+    ) -> ReadStaff:
+        """Turn the outputs of the graph into probabilities."""
+        return cls(_sigmoid(heads) * _sigmoid(struck), _softmax(middles), _softmax(alterations))
+
+    def pitches(self) -> Float32:
+        """Return how likely a note of each pitch begins in each column, on any staff [shape=(C, 88)]."""
+        by_row = self.struck[..., None] * self.alterations  # (S, C, 33, 5)
+        missing = np.ones((by_row.shape[1], N_PITCHES), np.float32)
+        for staff, middles in zip(by_row, self.middles, strict=True):
+            found = np.zeros_like(missing)
+            for middle in np.flatnonzero(middles.max(axis=0) > _LEAST):
+                _add_pitches(found, middles[:, middle, None, None] * staff, int(middle) + LOWEST_MIDDLE)
+            missing *= 1 - np.minimum(found, 1.0)
+        return 1 - missing
+
+
+def _add_pitches(found: Float32, by_row: Float32, middle: int) -> None:
+    """Add to the pitches [shape=(C, 88)] those of rows and alterations [shape=(C, 33, 5)] for one middle line."""
+    for row in range(N_ROWS):
+        octave, step = divmod(middle + N_ROWS // 2 - row, _STEPS_PER_OCTAVE)
+        natural = 12 * (octave + 1) + _SEMITONES[step] - LOWEST_PITCH
+        for place, alteration in enumerate(ALTERATIONS):
+            if 0 <= natural + alteration < N_PITCHES:
+                found[:, natural + alteration] += by_row[:, row, place]
+
+
+def pitches_on_axis(
+    session: GraphSession, graph: ReadingGraph, pages: Pages, axis: ScoreAxis, progress: bool = False
+) -> Float32:
+    """Read all systems of some pages.
+
+    Parameters
+    ----------
+    session : GraphSession
+        The opened graph.
+    graph : ReadingGraph
+    pages : Pages
+    axis : ScoreAxis
+        Their columns.
+    progress : bool
+        Whether to show a progress bar on a terminal.
+
+    Returns
+    -------
+    np.ndarray [shape=(len(axis), 88)], float32
+        Probability that a note of each pitch of a piano begins in each column.
+    """
+    pitches = np.zeros((len(axis), N_PITCHES), np.float32)
+    columns = axis.columns
+    for system in progress_bar(list(pages.systems), "reading notes", shown=progress):
+        own = np.flatnonzero(columns["system"] == system["system"])
+        if not len(own):
+            continue
+        read = _read_system(session, graph, pages, int(system["system"])).pitches()
+        column_px = COLUMN_PX * float(system["space_px"]) / SPACE_PX  # on the page
+        edges = np.append(columns["x0"][own], columns["x1"][own[-1]]).astype(np.float64)
+        at = np.floor((edges - float(system["x0"])) / column_px + _ROUNDING).astype(np.int64)
+        at = at.clip(0, len(read) - 1)
+        pitches[own] = np.maximum.reduceat(read, at[:-1], axis=0)
+    return pitches
+
+
+def _read_system(session: GraphSession, graph: ReadingGraph, pages: Pages, system: int) -> ReadStaff:
+    segment = staff_strips(pages.systems, pages.staves, system, SPACE_PX, MARGIN_SPACES)
+    image = cut_segment(segment, pages.images) / np.float32(255)
+    strips = image.reshape(len(segment.pieces), -1, image.shape[1])
+    lacking = -strips.shape[2] % COLUMN_PX
+    strips = np.pad(strips, ((0, 0), (0, 0), (0, lacking)), constant_values=1.0)
+    parts = [
+        session.run(READING_INPUT, strips[first : first + _MOST_STRIPS], list(READING_OUTPUTS))
+        for first in range(0, len(strips), _MOST_STRIPS)
+    ]
+    outputs = [np.concatenate(each) for each in zip(*parts, strict=True)]
+    cells = (len(strips), strips.shape[2] // COLUMN_PX)
+    expected = [(*cells, N_ROWS), (*cells, N_ROWS), (*cells, N_MIDDLES), (*cells, N_ROWS, len(ALTERATIONS))]
+    for name, output, shape in zip(READING_OUTPUTS, outputs, expected, strict=True):
+        if output.shape != shape or not np.isfinite(output).all():
+            raise FusiliError(
+                f"{graph.file} gives {name} of shape {output.shape} for strips of shape {strips.shape}, expected "
+                f"finite numbers of shape {shape}: export the bundle again"
+            )
+    return ReadStaff.from_logits(*outputs)
+
+
+def _sigmoid(logits: Float32) -> Float32:
+    return np.asarray(np.exp(-np.logaddexp(0, -logits)), dtype=np.float32)
+
+
+def _softmax(logits: Float32) -> Float32:
+    raised = np.exp(logits - logits.max(axis=-1, keepdims=True))
+    return np.asarray(raised / raised.sum(axis=-1, keepdims=True), dtype=np.float32)
+
+
+_SEMITONES = [STEP_SEMITONES[step] for step in "CDEFGAB"]
