@@ -1,6 +1,6 @@
 """Fit the network that reads notes off staves, and put it into a bundle.
 
-    python benchmarks/fit_reading_network.py strips STRIPS [--songs 240] [--quartets 10] [--textures 160]
+    python benchmarks/fit_reading_network.py strips STRIPS [--songs 240] [--quartets 10] [--textures 240]
     python benchmarks/fit_reading_network.py train STRIPS RUN [--steps 2000] [--begin-with RUN]
     python benchmarks/fit_reading_network.py measure STRIPS RUN
     python benchmarks/fit_reading_network.py export RUN BUNDLE
@@ -49,7 +49,7 @@ WEAR = DegradationLimits(
 WORN_SHARE = 0.7
 MOST_SHIFT_PX = 1  # of a strip: staves are not located better
 VALID_SHARE = 0.08
-TEXTURE_MEASURES = 14
+TEXTURE_MEASURES, OCTAVE_LINES = 14, 0.12
 BATCH_SIZE, LEARNING_RATE, WARM_UP, WIDEST_PX = 16, 3e-3, 60, 1200
 HEAD_WEIGHT = 2.0  # of a cell with a head, beside one without
 SURE = 0.5
@@ -75,7 +75,7 @@ def main() -> None:
     parser.add_argument("--corpus", type=Path, default=Path("../shared/data"))
     parser.add_argument("--songs", type=int, default=240)
     parser.add_argument("--quartets", type=int, default=10)
-    parser.add_argument("--textures", type=int, default=160)
+    parser.add_argument("--textures", type=int, default=240)
     parser.add_argument("--steps", type=int, default=2000)
     parser.add_argument("--rate", type=float, default=LEARNING_RATE)
     parser.add_argument("--begin-with", type=Path, metavar="RUN")
@@ -139,7 +139,7 @@ def pieces(arguments: argparse.Namespace, folder: Path) -> Iterator[tuple[str, s
         for place in range(wanted):
             name = f"texture-{split}-{place:03d}"
             file = folder / f"{name}.musicxml"
-            file.write_bytes(write_texture(TEXTURE_MEASURES, random_stream(0, name), most_signs=7))
+            file.write_bytes(write_texture(TEXTURE_MEASURES, random_stream(0, name), 7, OCTAVE_LINES))
             chosen.append((split, name, file))
     yield from sorted(chosen, key=lambda piece: stable_fraction(piece[1]))
 

@@ -165,11 +165,12 @@ class PitchedOnsets:
         return _without_cut(nats, cells[:-1], self.cell_sec)
 
     def refined(self, stops: Int64, seconds: Float64) -> Float64:
-        """Move the beginnings of stops to the strongest attack of their pitches nearby, or to any onset."""
+        """Move the beginnings of stops to the strongest attack of their pitches nearby.
+
+        Pitches that are read may be wrong: where they are hardly struck, any onset is taken.
+        """
         if not self.law.refine_sec:
             return seconds
-        if self.envelope is not None and self.pitches.are_read:
-            return _nearest_onset(self.envelope, seconds, self.law)
         strength, weights = self.attacks.strength, self.pitches.weights[stops]
         at = np.rint((seconds - self.attacks.start_sec) / self.attacks.step_sec).astype(np.int64)
         reach = round(self.law.refine_sec / self.attacks.step_sec)
@@ -177,7 +178,11 @@ class PitchedOnsets:
         around = np.clip(at[:, None] + away, 0, len(strength) - 1)
         # n: stops, p: pitches
         seen = np.stack([np.einsum("np,np->n", strength[step], weights) for step in around.T], axis=1)
-        return _peaks(seen, at, away, self.attacks.step_sec, self.attacks.start_sec, seconds, self.law)
+        peak_sec, strongest = _peaks(seen, at, away, self.attacks.step_sec, self.attacks.start_sec, self.law)
+        if self.envelope is not None and self.pitches.are_read:
+            any_sec = _nearest_onset(self.envelope, seconds, self.law)
+            return np.where(strongest > self.law.read_onset_strength, peak_sec, any_sec)
+        return np.where(strongest > self.law.faintest_strength, peak_sec, seconds)
 
     def attack(self, stops: Int64, seconds: Float64) -> Float64:
         """Return the mean attack of the pitches of each stop at its second, in nats [shape=(n,)]."""
@@ -316,10 +321,9 @@ def _peaks(
     away: Int64,
     step_sec: float,
     start_sec: float,
-    seconds: Float64,
     law: TimingLaw,
-) -> Float64:
-    """Find the peak of each row, near ones before far ones, more finely than steps [shape=(n,)]."""
+) -> tuple[Float64, Float64]:
+    """Find the peak of each row, near ones before far ones, finer than steps, and its height [shape=(n,)]."""
     inner = seen[:, 1:-1]
     value = np.log(inner + law.faintest_strength) - np.abs(away[1:-1]) / _SPREAD_STEPS
     best = value.argmax(axis=1)
@@ -327,5 +331,4 @@ def _peaks(
     before, top, after = (seen[row, best + shift].astype(np.float64) for shift in (0, 1, 2))
     curvature = np.maximum(2 * top - before - after, 1e-6)
     between = np.clip((after - before) / (2 * curvature), -0.5, 0.5)
-    found = start_sec + (at + away[1:-1][best] + between) * step_sec - law.bias_sec
-    return np.where(top > law.faintest_strength, found, seconds)
+    return start_sec + (at + away[1:-1][best] + between) * step_sec - law.bias_sec, top

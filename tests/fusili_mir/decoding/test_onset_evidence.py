@@ -128,13 +128,21 @@ def test_peaks_at_the_ends_of_a_recording_stay_inside_it() -> None:
     assert found == pytest.approx([0.0, 0.0, 1.99], abs=0.005 + 1e-9)
 
 
-def test_stops_without_certain_pitches_are_moved_to_any_onset() -> None:
+def test_stops_whose_pitches_are_not_known_or_hardly_struck_are_moved_to_any_onset() -> None:
     envelope = envelope_with(40)
     read = pitches_of([C], are_read=True)
     evidences: list[OnsetEvidence] = [
         AnyOnsets(envelope, LAW),
-        PitchedOnsets(attacks_with({(43, C): 1.0}), read, LAW, envelope),
+        PitchedOnsets(attacks_with({(43, C): 0.1}), read, LAW, envelope),  # less than `read_onset_strength`
     ]
     for evidence in evidences:
         found = evidence.refined(np.zeros(2, np.int64), np.array([0.42, 0.60]))
         assert found == pytest.approx([0.40, 0.60])
+
+
+def test_stops_whose_read_pitches_are_struck_are_moved_there() -> None:
+    evidence = PitchedOnsets(
+        attacks_with({(43, C): 1.0}), pitches_of([C], are_read=True), LAW, envelope_with(40)
+    )
+    found = evidence.refined(np.zeros(2, np.int64), np.array([0.42, 0.60]))
+    assert found == pytest.approx([0.43, 0.60])

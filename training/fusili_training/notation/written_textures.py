@@ -57,6 +57,16 @@ class _Clef:
     highest: int
     middles: tuple[int, int]
 
+    @property
+    def octave_line(self) -> str:
+        """What MusicXML calls a line under which notes are written where they do not sound: "8va" is down."""
+        return "down" if self.sign == "G" else "up"
+
+    @property
+    def octave_semitones(self) -> int:
+        """How far notes under an octave line sound from where they are written."""
+        return 12 if self.sign == "G" else -12
+
     def fold(self, pitch: int) -> int:
         """Return the pitch in the octave in which it is written with this clef."""
         while pitch < self.lowest:
@@ -79,7 +89,9 @@ class _Written:
     duration: int  # divisions
 
 
-def write_texture(n_measures: int, rng: np.random.Generator, most_signs: int = 5) -> bytes:
+def write_texture(
+    n_measures: int, rng: np.random.Generator, most_signs: int = 5, octave_lines: float = 0.0
+) -> bytes:
     """Write a piece for piano.
 
     Parameters
@@ -88,6 +100,8 @@ def write_texture(n_measures: int, rng: np.random.Generator, most_signs: int = 5
     rng : np.random.Generator
     most_signs : int
         Largest number of sharps or flats of the key.
+    octave_lines : float
+        Probability that one begins in a measure of a staff: it sounds an octave higher, or lower in the bass.
 
     Returns
     -------
@@ -99,6 +113,7 @@ def write_texture(n_measures: int, rng: np.random.Generator, most_signs: int = 5
     beats_per_minute = float(rng.uniform(56, 152))
     clefs = (_TREBLE if rng.uniform() < 0.88 else _BASS, _BASS if rng.uniform() < 0.85 else _TREBLE)
     staves = [_staff(n_measures, n_beats, beats_per_minute, key, clef, rng) for clef in clefs]
+    lines = [_octave_lines(n_measures, octave_lines, rng) if octave_lines else set() for _ in clefs]
     part = E.part(id="P1")
     for number in range(n_measures):
         measure = E.measure(number=str(number + 1))
@@ -113,7 +128,12 @@ def write_texture(n_measures: int, rng: np.random.Generator, most_signs: int = 5
         for staff, measures in enumerate(staves, start=1):
             if staff > 1:
                 measure.append(E.backup(E.duration(str(n_beats * _BEAT))))
-            measure.extend(_notes(measures[number], key, staff))
+            is_under, clef = number in lines[staff - 1], clefs[staff - 1]
+            if is_under and number - 1 not in lines[staff - 1]:
+                measure.append(_octave_line(clef.octave_line, clef, staff))
+            measure.extend(_notes(measures[number], key, staff, clef.octave_semitones if is_under else 0))
+            if is_under and number + 1 not in lines[staff - 1]:
+                measure.append(_octave_line("stop", clef, staff))
         part.append(measure)
     part[-1].append(E.barline(E("bar-style", "light-heavy"), location="right"))
     names = E("part-list", E("score-part", E("part-name", "Piano"), id="P1"))
@@ -155,13 +175,28 @@ def _beat(moments: Iterator[Moment], n_steps: int, clef: _Clef) -> Iterator[_Wri
         left -= steps
 
 
-def _notes(beats: Sequence[Sequence[_Written]], key: Key, staff: int) -> Iterator[etree._Element]:
+def _octave_lines(n_measures: int, probability: float, rng: np.random.Generator) -> set[int]:
+    """Draw the measures of a staff that stand under octave lines, one to three for each line."""
+    begins = np.flatnonzero(rng.uniform(size=n_measures) < probability)
+    lengths = rng.integers(1, 4, size=len(begins))
+    under = {begin + place for begin, length in zip(begins, lengths, strict=True) for place in range(length)}
+    return {int(measure) for measure in under if measure < n_measures}
+
+
+def _octave_line(kind: str, clef: _Clef, staff: int) -> etree._Element:
+    line = E("octave-shift", type=kind, size="8", number=str(staff))
+    return _direction(line, "above" if clef.sign == "G" else "below", staff=staff)
+
+
+def _notes(
+    beats: Sequence[Sequence[_Written]], key: Key, staff: int, semitones: int
+) -> Iterator[etree._Element]:
     altered = _signature(key)
     for beat in beats:
         beams = _beams(beat)
         for written, places in zip(beat, beams, strict=True):
             for number, pitch in enumerate(written.pitches or (None,)):
-                spelling = None if pitch is None else spell(pitch, key, rising=True)[0]
+                spelling = None if pitch is None else spell(pitch + semitones, key, rising=True)[0]
                 yield _note(written, spelling, altered, staff, () if number else places, chord=number > 0)
 
 
@@ -236,9 +271,9 @@ def _attributes(key: Key, n_beats: int, clefs: Sequence[_Clef]) -> etree._Elemen
 
 
 def _direction(
-    content: etree._Element, placement: str, sound: etree._Element | None = None
+    content: etree._Element, placement: str, sound: etree._Element | None = None, staff: int = 1
 ) -> etree._Element:
-    direction = E.direction(E("direction-type", content), E.staff("1"), placement=placement)
+    direction = E.direction(E("direction-type", content), E.staff(str(staff)), placement=placement)
     if sound is not None:
         direction.append(sound)
     return direction
