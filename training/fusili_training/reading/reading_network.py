@@ -22,6 +22,7 @@ _PER_CELL = 2 + len(ALTERATIONS)  # head, struck, alterations
 _START_COLUMNS, _START_STRIDE = 64, 4  # at the beginning of a staff: clef, key and time signature
 _START_FEATURES = 32
 _KEY_COLUMNS, _KEY_FEATURES = 44, 24  # signs of a key stand among the first columns
+_OUTSIDE_ROWS = 12  # above and below the staff
 _OCTAVE = 7  # rows
 _OCTAVES = 5  # two up and two down: a sign of the key holds in all of them
 _RARE = -4.0  # logit of a head before anything is learnt
@@ -58,6 +59,7 @@ class ReadingNetwork(nn.Module):
         self.stem_norm = nn.BatchNorm2d(sizes.channels)
         self.blocks = nn.ModuleList(_Block(sizes.channels, dilation) for dilation in sizes.dilations)
         self.column = nn.Linear(N_ROWS * sizes.channels, sizes.state)
+        self.outside = nn.Linear(2 * sizes.channels, sizes.state, bias=False)
         self.start = nn.Conv1d(sizes.state, _START_FEATURES, _START_STRIDE, _START_STRIDE)
         self.begin = nn.Linear(_START_FEATURES * _START_COLUMNS // _START_STRIDE, sizes.state)
         self.key = nn.Conv1d(_OCTAVES * sizes.channels, _KEY_FEATURES, 1)
@@ -80,7 +82,11 @@ class ReadingNetwork(nn.Module):
         features = functional.relu(self.stem_norm(self.stem(cells)))
         for block in self.blocks:
             features = block(features)
-        columns = functional.relu(self.column(features.permute(0, 3, 1, 2).flatten(2)))  # (B, C, state)
+        outside = torch.cat(
+            (features[:, :, :_OUTSIDE_ROWS].amax(dim=2), features[:, :, -_OUTSIDE_ROWS:].amax(dim=2)), dim=1
+        )  # (B, 2 * channels, C): octave lines may be at any height
+        columns = self.column(features.permute(0, 3, 1, 2).flatten(2)) + self.outside(outside.transpose(1, 2))
+        columns = functional.relu(columns)  # (B, C, state)
         begun = self._begin(columns)  # (B, state)
         carried, _ = self.along(columns, begun[None])
         known = torch.cat((begun[:, None].expand_as(carried), carried), dim=2)
