@@ -139,21 +139,35 @@ class _Excerpt:
 
 @dataclass(frozen=True)
 class _Explained:
-    """How well the score explains an excerpt in some key.
+    """How well the score explains an excerpt in some key; see `RoughSearch`."""
+
+    reliability: float
+    likelihood: float
+
+
+@dataclass(frozen=True)
+class _Followed:
+    """The best path of an excerpt through the score, in some key.
 
     Attributes
     ----------
-    reliability, likelihood : float
-        See `RoughSearch`.
     system : np.ndarray of int [shape=(M,)]
-        System that each frame is in on the best path.
+        System that each frame is in.
     seconds : np.ndarray [shape=(M,)]
         The frames, within the recording.
     """
 
-    reliability: float
-    likelihood: float
     system: Int64
+    seconds: Float64
+
+
+@dataclass(frozen=True)
+class _ExcerptSearch:
+    """The search for an excerpt in the score, in some key; it holds large arrays."""
+
+    number: int
+    key: int
+    rough: RoughSearch
     seconds: Float64
 
 
@@ -169,6 +183,8 @@ class _KeySearch:
     tuned: PitchCurve
     written_cents: float
     _explained: dict[tuple[int, int], _Explained] = field(default_factory=dict)
+    _followed: dict[tuple[int, int], _Followed] = field(default_factory=dict)
+    _last_search: _ExcerptSearch | None = None
 
     def find(self) -> int | None:
         """Return the key, in semitones above the first guess; None if no key explains the recording."""
@@ -266,13 +282,13 @@ class _KeySearch:
 
     def _agreement(self, number: int, key: int, path_key: int | None = None) -> float:
         """Compare the pitches of an excerpt with those of the systems on its path, in its own or another key."""
-        explained = self._explain(number, key if path_key is None else path_key)
+        path = self._follow(number, key if path_key is None else path_key)
         excerpt = self.excerpts[number]
         peaks = self.peaks.between(excerpt.start_sec, excerpt.end_sec)
         if not len(peaks):
             return 0.0
-        frame = np.searchsorted(explained.seconds, peaks.seconds).clip(max=len(explained.system) - 1)
-        expected = self._pitch_classes.of_systems(explained.system[frame])
+        frame = np.searchsorted(path.seconds, peaks.seconds).clip(max=len(path.system) - 1)
+        expected = self._pitch_classes.of_systems(path.system[frame])
         agreed = agreement(peaks, expected, excerpt.cents + 100 * key)
         return float((peaks.magnitude * agreed).sum() / peaks.magnitude.sum())
 
@@ -314,25 +330,40 @@ class _KeySearch:
 
     def _explain(self, number: int, key: int) -> _Explained:
         if (number, key) not in self._explained:
-            excerpt = self.excerpts[number]
-            ratio = 2 ** ((excerpt.cents + 100 * key + self.written_cents) / 1200)
-            rate_hz = self.recording.sample_rate_hz
-            read = np.asarray(soxr.resample(excerpt.samples, rate_hz, rate_hz * ratio), dtype=np.float32)
-            frames, frame_sec = self.encoder.encode_samples(read), self.encoder.bundle.audio.frame_sec / ratio
-            heard = _sounding(read, len(frames))
-            similarity = CourseSimilarity(
-                self.score.embeddings,
-                self.score.mask,
-                frames[heard],
-                reading_course(np.arange(len(self.score.axis))),
-            )
-            options = DecodingOptions(rough_cells=_ROUGH_CELLS)
-            scale = self.encoder.bundle.manifest.scale
-            search = RoughSearch(similarity, frame_sec, scale, options)
-            seconds = excerpt.start_sec + (heard + 0.5) * frame_sec
-            system = _systems_on_path(search, self.score.axis.columns["system"])
-            self._explained[number, key] = _Explained(search.order, search.likelihood, system, seconds)
+            search = self._search(number, key).rough
+            self._explained[number, key] = _Explained(search.order, search.likelihood)
         return self._explained[number, key]
+
+    def _follow(self, number: int, key: int) -> _Followed:
+        """Return the best path, which few keys need."""
+        if (number, key) not in self._followed:
+            search = self._search(number, key)
+            system = _systems_on_path(search.rough, self.score.axis.columns["system"])
+            self._followed[number, key] = _Followed(system, search.seconds)
+        return self._followed[number, key]
+
+    def _search(self, number: int, key: int) -> _ExcerptSearch:
+        """Search for an excerpt in some key; the last search is kept."""
+        last = self._last_search
+        if last is not None and (last.number, last.key) == (number, key):
+            return last
+        excerpt = self.excerpts[number]
+        ratio = 2 ** ((excerpt.cents + 100 * key + self.written_cents) / 1200)
+        rate_hz = self.recording.sample_rate_hz
+        read = np.asarray(soxr.resample(excerpt.samples, rate_hz, rate_hz * ratio), dtype=np.float32)
+        frames, frame_sec = self.encoder.encode_samples(read), self.encoder.bundle.audio.frame_sec / ratio
+        heard = _sounding(read, len(frames))
+        similarity = CourseSimilarity(
+            self.score.embeddings,
+            self.score.mask,
+            frames[heard],
+            reading_course(np.arange(len(self.score.axis))),
+        )
+        options = DecodingOptions(rough_cells=_ROUGH_CELLS)
+        rough = RoughSearch(similarity, frame_sec, self.encoder.bundle.manifest.scale, options)
+        seconds = excerpt.start_sec + (heard + 0.5) * frame_sec
+        self._last_search = _ExcerptSearch(number, key, rough, seconds)
+        return self._last_search
 
 
 def _sounding(samples: Float32, n_frames: int) -> Int64:

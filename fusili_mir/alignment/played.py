@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import partitura as pt
+from partitura.utils.music import note_array_from_note_list
 
 from fusili_mir.arrays import Table
 from fusili_mir.errors import InputError
@@ -114,7 +115,7 @@ def play_pages(pages: Pages, unfold: Unfold = "none") -> PlayedScore:
 
 
 def _played_notes(pages: Pages, unfolded: UnfoldedScore, part: pt.score.Part) -> Table:
-    sounding = part.note_array(include_grace_notes=True)
+    sounding = _note_array(part)
     first_head = {note.id: note.notated_ids[0] for note in unfolded.notes}
     row_of_head = {head: row for row, head in enumerate(pages.notes["notated_id"].tolist())}
     notes = np.zeros(len(sounding), dtype=PLAYED_NOTE_DTYPE)
@@ -131,19 +132,29 @@ def _played_notes(pages: Pages, unfolded: UnfoldedScore, part: pt.score.Part) ->
     return played
 
 
+def _note_array(part: pt.score.Part) -> Table:
+    """Return ``part.note_array(include_grace_notes=True)`` without quarters; partitura maps times one by one."""
+    notes = part.notes_tied
+    times = np.unique([time for note in notes for time in (note.start.t, note.start.t + note.duration_tied)])
+    beat_at = dict(zip(times.tolist(), np.asarray(part.beat_map(times)).tolist(), strict=True))
+    array: Table = note_array_from_note_list(
+        notes, beat_map=lambda some: [beat_at[time] for time in some], include_grace_notes=True
+    )
+    return array
+
+
 def _played_measures(pages: Pages, part: pt.score.Part) -> Table:
     assert pages.score is not None  # noqa: S101
     notated = list(pages.score.parts[0].iter_all(pt.score.Measure))
     index_of = {(measure.number, measure.name): index for index, measure in enumerate(notated)}
     box_of = {int(row["measure"]): row for row in pages.measures}
-    beat_map = part.beat_map
+    sounding = list(part.iter_all(pt.score.Measure))
+    ends = part.beat_map([[measure.start.t, measure.end.t] for measure in sounding]) if sounding else []
     played = []
-    for measure in part.iter_all(pt.score.Measure):
+    for measure, (start, end) in zip(sounding, ends, strict=True):
         index = index_of.get((measure.number, measure.name), -1)
-        if index not in box_of:
-            continue
-        box = box_of[index]
-        start, end = (float(beat_map(point.t)) for point in (measure.start, measure.end))
-        played.append((index, box["number"], start, end, *(box[name] for name, _ in _PLACE)))
+        if index in box_of:
+            box = box_of[index]
+            played.append((index, box["number"], start, end, *(box[name] for name, _ in _PLACE)))
     measures = np.array(played, dtype=PLAYED_MEASURE_DTYPE)
     return measures[np.argsort(measures["start_beat"], kind="stable")]

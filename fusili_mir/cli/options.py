@@ -76,7 +76,9 @@ class AlignmentOptions(PairOptions):
         encoder = Encoder(bundle, self.device, batch_size=self.batch_size, device_options=options)
         encoder.check()
         session = encoder.audio_session
-        _log.info("model: %s, %s, %d threads", encoder.bundle.folder, session.device, session.n_threads)
+        _log.info(
+            "model: %s, %s, %d batches at once", encoder.bundle.folder, session.device, session.n_at_once
+        )
         recording = open_recording(audio, self.start_sec, self.end_sec)
         with HeardRecording(recording, encoder.bundle.audio.sample_rate_hz, progress=True) as heard:
             pages = open_pages(list(score), dpi=self.dpi, progress=True, pages=self.page_range)

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
+from functools import lru_cache
 from itertools import pairwise
 
 import numpy as np
@@ -317,16 +318,13 @@ class _Terms:
         """Return how many cells a stop may last, and what each duration costs."""
         cell_sec, expected_sec = self.evidence.cell_sec, self.expected_sec[number]
         n_usual = max(int(2.2 * expected_sec / cell_sec), int(self.round.dense_sec / cell_sec), 6)
-        usual = np.arange(1, n_usual + 1)
-        if n_usual > self.round.n_durations:
-            usual = np.rint(np.geomspace(1, n_usual, self.round.n_durations)).astype(np.int64)
-        longest = 3 * n_usual + _LONG_SEC / cell_sec
-        long = np.rint(np.geomspace(n_usual + 1, longest, 12)).astype(np.int64)
         first, end = self.lattice.first, self.lattice.end
         way = max(first[number + 1] - first[number], end[number + 1] - end[number])
         if way > max(n_usual, self.round.reach_sec / cell_sec):  # the path has a pause here, however long
-            long = np.arange(n_usual + 1, end[number + 1] - first[number])
-        cells = np.unique(np.concatenate((usual, long)))
+            usual = _usual_cells(n_usual, self.round.n_durations)
+            cells = np.concatenate((usual, np.arange(n_usual + 1, end[number + 1] - first[number])))
+        else:
+            cells = _tried_cells(n_usual, self.round.n_durations, cell_sec)
         reachable = (cells > first[number + 1] - end[number]) & (cells < end[number + 1] - first[number])
         cells = cells[reachable] if reachable.any() else cells[:1]
         is_grace = bool(self.lasting[number] < 1e-6)
@@ -368,6 +366,23 @@ class _Terms:
     def _at(self, summed: Float64, first_frame: int, first: np.int64, end: np.int64) -> Float32:
         place = self._frame(first) + np.arange(end - first) * self.evidence.cell_sec / self.frame_sec
         return np.interp(place - first_frame, np.arange(len(summed)), summed).astype(np.float32)
+
+
+def _usual_cells(n_usual: int, n_durations: int) -> Int64:
+    """Return durations up to the longest usual one: all, or so many that grow by about the same factor."""
+    if n_usual <= n_durations:
+        return np.arange(1, n_usual + 1)
+    return np.asarray(np.unique(np.rint(np.geomspace(1, n_usual, n_durations))), dtype=np.int64)
+
+
+@lru_cache(maxsize=512)  # many stops last about as long
+def _tried_cells(n_usual: int, n_durations: int, cell_sec: float) -> Int64:
+    """Return usual durations and some longer ones, in cells, increasing; not to be written to."""
+    longest = 3 * n_usual + _LONG_SEC / cell_sec
+    long = np.unique(np.rint(np.geomspace(n_usual + 1, longest, 12)))
+    cells = np.asarray(np.concatenate((_usual_cells(n_usual, n_durations), long)), dtype=np.int64)
+    cells.flags.writeable = False
+    return cells
 
 
 @dataclass(frozen=True)

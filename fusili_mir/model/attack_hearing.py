@@ -11,12 +11,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from fusili_mir.arrays import Float32
 from fusili_mir.audio.attack_map import N_PITCHES, AttackMap
 from fusili_mir.errors import FusiliError, InputError
 from fusili_mir.model.bundle import Bundle
 from fusili_mir.model.graph_checks import check_graph
+from fusili_mir.model.runs_at_once import RunsAtOnce
 from fusili_mir.model.sessions import GraphSession
 
 __all__ = ["ATTACK_INPUT", "ATTACK_OUTPUT", "AttackGraph", "AttackListener"]
@@ -83,6 +85,14 @@ class AttackGraph:
         return graph
 
 
+@dataclass(frozen=True)
+class _Heard:
+    """The attacks of a stretch without its context [shape=(n_steps, 88)]; None if it is silent."""
+
+    n_steps: int
+    strength: npt.NDArray[np.float16] | None
+
+
 class AttackListener:
     """Hears the attacks of a recording that passes by.
 
@@ -126,17 +136,17 @@ class AttackListener:
     def listen(self, blocks: Iterable[Float32]) -> Iterator[Float32]:
         """Pass blocks [shape=(n,)] through, and hear them."""
         stretch = (self._body + 2 * self._context) * self._step
-        for block in blocks:
-            self._n_samples += len(block)
-            self._rest = np.concatenate((self._rest, self._gain * block))
-            while len(self._rest) >= stretch:
-                self._hear(self._rest[:stretch])
-                self._rest = self._rest[self._body * self._step :]
-            yield block
-        missing = -(-len(self._rest) // (_CELL_STEPS * self._step)) * _CELL_STEPS * self._step - len(
-            self._rest
-        )
-        self._hear(np.pad(self._rest, (0, missing + self._context * self._step)))
+        with RunsAtOnce[_Heard](self._session.n_at_once) as runs:
+            for block in blocks:
+                self._n_samples += len(block)
+                self._rest = np.concatenate((self._rest, self._gain * block))
+                while len(self._rest) >= stretch:
+                    self._keep(runs.start(self._hear, self._rest[:stretch]))
+                    self._rest = self._rest[self._body * self._step :]
+                yield block
+            missing = -len(self._rest) % (_CELL_STEPS * self._step)
+            last = np.pad(self._rest, (0, missing + self._context * self._step))
+            self._keep(runs.start(self._hear, last) + runs.finish())
 
     def attacks(self) -> AttackMap:
         """Return the attacks of what has passed."""
@@ -147,23 +157,28 @@ class AttackListener:
             self._strength[: min(n_steps, self._n_heard)], step_sec, self._start_sec + step_sec / 2
         )
 
-    def _hear(self, samples: Float32) -> None:
-        """Hear a stretch with its context [shape=(n,)], and keep what is heard without it."""
+    def _hear(self, samples: Float32) -> _Heard:
+        """Hear a stretch with its context [shape=(n,)]."""
         n_steps = len(samples) // self._step
         if not samples.any():  # nothing is struck in silence, and it costs nothing
-            self._n_heard += n_steps - 2 * self._context
-            return
+            return _Heard(n_steps - 2 * self._context, None)
         (logits,) = self._session.run(ATTACK_INPUT, samples[None], [ATTACK_OUTPUT])
         if logits.shape != (1, n_steps, N_PITCHES) or not np.isfinite(logits).all():
             raise FusiliError(
                 f"{self._graph.file} gives {ATTACK_OUTPUT} of shape {logits.shape} for {len(samples)} samples, "
                 f"expected finite numbers of shape {(1, n_steps, N_PITCHES)}: export the bundle again"
             )
-        kept = logits[0, self._context : n_steps - self._context]
-        first, self._n_heard = self._n_heard, self._n_heard + len(kept)
-        self._make_room()
-        probability = 1 / (1 + np.exp(-np.clip(kept, -_SUREST, _SUREST)))
-        self._strength[first : self._n_heard] = probability
+        inside = logits[0, self._context : n_steps - self._context]
+        probability = 1 / (1 + np.exp(-np.clip(inside, -_SUREST, _SUREST)))
+        return _Heard(len(inside), probability.astype(np.float16))
+
+    def _keep(self, stretches: list[_Heard]) -> None:
+        """Keep what is heard in successive stretches."""
+        for heard in stretches:
+            first, self._n_heard = self._n_heard, self._n_heard + heard.n_steps
+            if heard.strength is not None:
+                self._make_room()
+                self._strength[first : self._n_heard] = heard.strength
 
     def _make_room(self) -> None:
         """Make room for all steps that were heard, if more has passed than was said."""

@@ -32,6 +32,7 @@ from fusili_mir.model.clips import Clip, ClipLayout, cut_clips
 from fusili_mir.model.encoded import EncodedAudio, EncodedScore
 from fusili_mir.model.note_reading import ReadingGraph, pitches_on_axis
 from fusili_mir.model.retuned_frames import retuned_attacks, retuned_envelope, retuned_frames
+from fusili_mir.model.runs_at_once import map_at_once
 from fusili_mir.model.score_segments import ScoreSegment, cut_image, segment_pages
 from fusili_mir.model.sessions import DeviceMemoryError, GraphSession, open_session
 from fusili_mir.pages.score_axis import ScoreAxis
@@ -189,11 +190,19 @@ class Encoder:
         """Yield batches, their patches column by column [shape=(B, columns, rows, d)], and global embeddings."""
         spec = self.bundle.image
         batches = list(_segment_batches(segments, self.batch_size))
-        for batch in progress_bar(batches, "reading the score", shown=progress):
-            images = _stack([cut_image(segment, pages.images) for segment in batch], spec.width_px)
+        stacks = (
+            _stack([cut_image(segment, pages.images) for segment in batch], spec.width_px)
+            for batch in progress_bar(batches, "reading the score", shown=progress)
+        )
+
+        def run(images: Float32) -> tuple[Float32, Float32]:
             n_columns = images.shape[3] // spec.patch_width_px
             local, whole = self._run("image", images, spec.rows * n_columns)
-            yield batch, local.reshape(len(batch), spec.rows, n_columns, -1).swapaxes(1, 2), whole
+            return local.reshape(len(images), spec.rows, n_columns, -1).swapaxes(1, 2), whole
+
+        encoded = map_at_once(run, stacks, self.image_session.n_at_once)
+        for batch, (grids, whole) in zip(batches, encoded, strict=True):
+            yield batch, grids, whole
 
     def with_pitches(self, score: EncodedScore, pages: Pages, progress: bool = False) -> EncodedScore:
         """Add the pitches that the bundle can read off page images; those of symbolic scores are known."""
@@ -314,8 +323,13 @@ class Encoder:
         clips = cut_clips(blocks, layout or ClipLayout.of(spec))
         frames, pooled = [], []
         silences: dict[int, tuple[Float32, Float32]] = {}
-        for batch in _clip_batches(clips, self.batch_size):
-            for clip, rows, whole in self._encode_clips(batch, silences):
+        batches = _clip_batches(clips, self.batch_size)
+
+        def encode(batch: list[Clip]) -> list[tuple[Clip, Float32, Float32]]:
+            return list(self._encode_clips(batch, silences))
+
+        for encoded in map_at_once(encode, batches, self.audio_session.n_at_once):
+            for clip, rows, whole in encoded:
                 frames.append(rows[clip.keep_from : clip.keep_to])
                 pooled.append(whole[None])
         return np.concatenate(frames), np.concatenate(pooled)

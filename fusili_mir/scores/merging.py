@@ -74,5 +74,9 @@ def merge_score(score: pt.score.Score) -> pt.score.Score:
 
 def _rescaling(part: pt.score.Part, divisions: int) -> Callable[[int], int]:
     """Return the map from times of a part to times of the merged part."""
-    quarters = quarters_of(part)
-    return lambda time: round(float(quarters(time)) * divisions)
+    times, point = [], part.first_point
+    while point is not None:
+        times.append(point.t)
+        point = point.next
+    rescaled = [round(quarter * divisions) for quarter in quarters_of(part)(times).tolist()]
+    return dict(zip(times, rescaled, strict=True)).__getitem__

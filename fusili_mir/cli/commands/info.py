@@ -88,7 +88,7 @@ def _describe_machine(bundle: Bundle | None) -> None:
     _say("onnxruntime", f"{version}, built for {', '.join(devices)}")
     if bundle is not None:
         sessions = [open_session(bundle.read_graph(tower)) for tower in TOWERS]
-        _say("auto", f"runs on {sessions[0].device}, {sessions[0].n_threads} threads")
+        _say("auto", f"runs on {sessions[0].device}, {sessions[0].n_at_once} batches at once")
 
 
 def _image(spec: ImageSpec) -> str:

@@ -39,6 +39,19 @@ def test_notes_come_in_playing_order_with_the_heads_that_print_them(voltas: Page
     assert notes["duration_beat"].tolist() == [1, 0, 3, 1, 0, 2, 2]  # the tie is into the first ending only
 
 
+@pytest.mark.parametrize("unfold", ["none", "maximal"])
+def test_notes_are_those_of_partituras_note_array(voltas: Pages, unfold: str) -> None:
+    played = play_pages(voltas, unfold)  # type: ignore[arg-type]
+    expected = played.score.parts[0].note_array(include_grace_notes=True)
+    row_of = {note["id"]: note for note in played.notes}
+    assert set(row_of) == set(expected["id"])
+    for note_ in expected:
+        row = row_of[note_["id"]]
+        assert [row[name] for name in ("onset_beat", "duration_beat", "pitch", "is_grace")] == [
+            note_[name] for name in ("onset_beat", "duration_beat", "pitch", "is_grace")
+        ]
+
+
 @pytest.mark.parametrize(
     ("unfold", "numbers", "starts"),
     [

@@ -18,6 +18,7 @@ from fusili_mir.decoding.semi_markov import (
     _Lattice,
     _Round,
     _Terms,
+    _tried_cells,
     local_tempo,
     played_stops,
     time_stops,
@@ -201,3 +202,13 @@ def test_the_tempo_of_a_straight_line_is_its_slope_and_a_change_is_followed() ->
     tempo = local_tempo(np.ones(100), arrival_sec, 10)
     assert tempo[[0, 20, 39, 60, 80, 99]] == pytest.approx([0.5] * 3 + [1.0] * 3)
     assert local_tempo(np.ones(1), np.array([3.0]), 10).tolist() == [0.5]  # a single stop has none
+
+
+@pytest.mark.parametrize(("n_usual", "n_durations"), [(6, 10), (10, 10), (11, 10), (400, 60)])
+def test_durations_that_are_tried_grow_up_to_the_longest_usual_one_and_beyond(n_usual, n_durations) -> None:
+    cells = _tried_cells(n_usual, n_durations, 0.02)
+    usual, long = cells[cells <= n_usual], cells[cells > n_usual]
+    assert (np.diff(cells) > 0).all()
+    assert (cells[0], usual[-1], long[0], long[-1]) == (1, n_usual, n_usual + 1, 3 * n_usual + 125)  # 2.5 s
+    assert len(usual) == n_usual if n_usual <= n_durations else n_durations / 2 < len(usual) <= n_durations
+    assert len(long) <= 12

@@ -21,8 +21,8 @@ from fusili_mir.audio.recording import AudioSamples
 from fusili_mir.errors import FusiliError, InputError
 from fusili_mir.geometry import FrameGrid
 from fusili_mir.model import encoder as encoder_module
-from fusili_mir.model import score_segments
-from fusili_mir.model.bundle import Bundle, load_bundle, save_bundle
+from fusili_mir.model import score_segments, sessions
+from fusili_mir.model.bundle import Bundle, default_bundle, load_bundle, save_bundle
 from fusili_mir.model.encoded import EncodedAudio, EncodedScore
 from fusili_mir.model.encoder import Encoder, encode_pages, encode_recording
 from fusili_mir.model.score_segments import cut_image, segment_pages
@@ -230,3 +230,17 @@ def test_embeddings_must_match_their_grids() -> None:
         EncodedScore(axis, np.zeros((2, 1, 4), np.float32), np.ones((2, 1), bool))
     with pytest.raises(InputError, match="a batch size of 0"):
         Encoder(None, batch_size=0)  # type: ignore[arg-type]
+
+
+def test_several_batches_at_once_give_the_same_embeddings(tmp_path: Path, monkeypatch) -> None:
+    voice = [measure(note("A4") + note("B4"), i + 1, first=i == 0) for i in range(12)]
+    pages = engraved(tmp_path, score(voice), EngravingOptions(page_width_mm=110))
+    sound = (0.1 * np.random.default_rng(0).normal(size=16_000 * 70)).astype(np.float32)
+    encoded = []
+    for n_cpus in (1, 3):
+        monkeypatch.setattr(sessions, "usable_cpus", lambda n_cpus=n_cpus: n_cpus)
+        encoder = Encoder(default_bundle(), "cpu")
+        audio = encoder.encode_recording((sound, 16_000))
+        encoded.append((encoder.encode_pages(pages).embeddings, audio.frames, audio.attacks.strength))
+    for one, several in zip(*encoded, strict=True):
+        assert np.array_equal(one, several)

@@ -36,7 +36,14 @@ def test_the_number_of_threads_does_not_depend_on_the_cpus_of_the_machine(monkey
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0}, raising=False)
     monkeypatch.setattr(os, "cpu_count", lambda: 1)
     session = open_session(pitch_audio_graph(), "cpu")
-    assert session.n_threads == session.session.get_session_options().intra_op_num_threads == 8
+    assert session.n_threads == session.session.get_session_options().intra_op_num_threads == 1
+
+
+@pytest.mark.parametrize(("n_cpus", "n_at_once"), [(1, 1), (3, 3), (64, 4)])
+def test_several_cpus_run_several_batches_at_once(n_cpus, n_at_once, monkeypatch) -> None:
+    monkeypatch.setattr(sessions, "usable_cpus", lambda: n_cpus)
+    assert open_session(pitch_audio_graph(), "cpu").n_at_once == n_at_once
+    assert open_session(pitch_audio_graph(), "cpu", n_threads=2).n_at_once == 1  # two threads, and no more
 
 
 def test_an_unknown_device_is_refused_with_the_available_ones(monkeypatch) -> None:

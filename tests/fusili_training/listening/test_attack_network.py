@@ -3,7 +3,12 @@ import torch
 
 from fusili_export.attack_graph import attack_graph_bytes
 from fusili_mir.model.sessions import open_session
-from fusili_training.listening.attack_network import AttackNetwork, AttackNetworkOptions
+from fusili_training.listening.attack_network import (
+    _CONFUSABLE,
+    _PARTIALS,
+    AttackNetwork,
+    AttackNetworkOptions,
+)
 
 SMALL = AttackNetworkOptions(stem_channels=4, channels=6, dilations=(1, 2))
 
@@ -23,6 +28,23 @@ def test_steps_half_a_second_away_are_not_heard() -> None:
         difference = (network(sound) - network(changed)).abs().amax(dim=(0, 2))
     assert difference[:90].max() < 1e-5  # up to 0.9 s
     assert difference[140:].max() > 1e-3
+
+
+def test_each_pitch_meets_those_some_semitones_away() -> None:
+    torch.manual_seed(0)
+    network = AttackNetwork(SMALL)
+    for mixing, semitones, n_pitches in ((network.gather, _PARTIALS, 98), (network.again, _CONFUSABLE, 88)):
+        channels = mixing.weight.shape[1] // len(semitones)
+        features = torch.randn(1, channels, n_pitches, 3)
+        found = mixing(features)
+        assert found.shape == (1, 6, 88, 3)
+        expected = mixing.bias.detach()[:, None, None].repeat(1, 88, 3)  # type: ignore[union-attr]
+        for number, step in enumerate(semitones):
+            weight = mixing.weight[:, number * channels : (number + 1) * channels, 0, 0].detach()
+            for pitch in range(88):
+                if 0 <= pitch + step < n_pitches:  # beyond there is nothing
+                    expected[:, pitch] += weight @ features[0, :, pitch + step]
+        assert (found[0] - expected).abs().max() < 1e-5
 
 
 def test_a_network_can_learn_when_a_pitch_is_struck() -> None:
