@@ -130,7 +130,7 @@ class CourseSimilarity:
     mask : np.ndarray [shape=(C, R)]
         Patches that exist.
     frames : np.ndarray [shape=(M, d)]
-        Unit vectors of the frames, or averages of several.
+        Unit vectors of the frames, or averages of several; 0 in long silences.
     course : Course
         Course that says which columns each stop looks at; the best one counts.
     """

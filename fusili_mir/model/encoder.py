@@ -25,6 +25,7 @@ from fusili_mir.audio.pitch_curve import PitchCurve, Retuning
 from fusili_mir.audio.recording import RecordingLike
 from fusili_mir.errors import FusiliError, InputError
 from fusili_mir.geometry import FrameGrid
+from fusili_mir.growing_rows import GrowingRows
 from fusili_mir.model.attack_hearing import AttackGraph, AttackListener
 from fusili_mir.model.batch_size import choose_batch_size, typical_batch
 from fusili_mir.model.bundle import Bundle, Tower
@@ -157,24 +158,20 @@ class Encoder:
         -------
         EncodedScore
         """
-        columns, embeddings, masks, pooled = [], [], [], []
-        for batch, grids, whole in self._encode_segments(
-            segment_pages(pages, self.bundle.image), pages, progress
-        ):
+        segments = segment_pages(pages, self.bundle.image)
+        n_columns = sum(len(segment.columns) for segment in segments)
+        n_rows, d = self.bundle.image.rows, self.bundle.manifest.embedding_dim
+        embeddings = GrowingRows(np.float32, (n_rows, d), n_columns)
+        masks = GrowingRows(np.bool_, (n_rows,), n_columns)
+        pooled = GrowingRows(np.float32, (d,), len(segments))
+        for batch, grids, whole in self._encode_segments(segments, pages, progress):
             for segment, grid in zip(batch, grids, strict=True):
                 kept = grid[segment.keep_from : segment.keep_from + len(segment.columns)]
-                columns.append(segment.columns)
-                embeddings.append(kept * segment.rows_shown[:, None])
-                masks.append(np.broadcast_to(segment.rows_shown, kept.shape[:2]))
-            pooled.append(whole)
-        return self.with_pitches(
-            EncodedScore(
-                ScoreAxis(np.concatenate(columns)),
-                np.concatenate(embeddings),
-                np.concatenate(masks),
-                np.concatenate(pooled),
-            )
-        )
+                embeddings.add(kept * segment.rows_shown[:, None])
+                masks.add(np.broadcast_to(segment.rows_shown, kept.shape[:2]))
+            pooled.add(whole)
+        axis = ScoreAxis(np.concatenate([segment.columns for segment in segments]))
+        return self.with_pitches(EncodedScore(axis, embeddings.array(), masks.array(), pooled.array()))
 
     def pool_segments(self, segments: Sequence[ScoreSegment], pages: Pages) -> Float32:
         """Return the global embeddings of segments of some pages [shape=(n, d)]."""
@@ -259,14 +256,18 @@ class Encoder:
             raise InputError(
                 f"{heard.name}: read at {heard.sample_rate_hz} Hz, but the bundle needs {spec.sample_rate_hz} Hz"
             )
-        envelope_meter = EnvelopeMeter(spec.sample_rate_hz, heard.start_sec)
-        attack_meter = self._attack_meter(heard)
-        blocks = heard.blocks(progress)
+        blocks, n_samples = heard.blocks(progress), len(heard)
         retuning = None
         if pitch is not None:
             retuning = Retuning(pitch, len(heard), heard.sample_rate_hz, heard.start_sec)
-            blocks = retuning.read(blocks)
-        frames, pooled = self.encode_blocks(envelope_meter.listen(attack_meter.listen(blocks)))
+            blocks, n_samples = retuning.read(blocks), retuning.n_read
+        envelope_meter = EnvelopeMeter(spec.sample_rate_hz, heard.start_sec, n_samples)
+        attack_meter = self._attack_meter(heard, n_samples)
+        frames, pooled = self._encode_clips(
+            cut_clips(envelope_meter.listen(attack_meter.listen(blocks)), ClipLayout.of(spec)),
+            n_samples,
+            silence_is_zero=True,
+        )
         envelope = envelope_meter.envelope()
         if isinstance(attack_meter, AttackListener):
             attacks = attack_meter.attacks()
@@ -278,13 +279,13 @@ class Encoder:
             envelope, attacks = retuned_envelope(envelope, retuning), retuned_attacks(attacks, retuning)
         return EncodedAudio(frames, grid, pooled, envelope, attacks)
 
-    def _attack_meter(self, heard: HeardRecording) -> AttackListener | AttackMeter:
-        """Return what hears attacks: the network of the bundle or, if it has none, the spectrum."""
+    def _attack_meter(self, heard: HeardRecording, n_samples: int) -> AttackListener | AttackMeter:
+        """Return what hears attacks in so many samples: the network of the bundle, or the spectrum."""
         rate_hz, gain, start_sec = heard.sample_rate_hz, heard.usual_gain, heard.start_sec
         if self._attack_hearing is None:
-            return AttackMeter(rate_hz, gain, start_sec)
+            return AttackMeter(rate_hz, gain, start_sec, n_samples=n_samples)
         graph, session = self._attack_hearing
-        return AttackListener(session, graph, rate_hz, gain, start_sec, len(heard))
+        return AttackListener(session, graph, rate_hz, gain, start_sec, n_samples)
 
     def encode_blocks(
         self, blocks: Iterable[Float32], layout: ClipLayout | None = None
@@ -301,23 +302,34 @@ class Encoder:
         -------
         frames, clips : np.ndarray [shape=(M, d), (n_clips, d)]
         """
-        spec = self.bundle.audio
-        clips = cut_clips(blocks, layout or ClipLayout.of(spec))
-        frames, pooled = [], []
-        silences: dict[int, tuple[Float32, Float32]] = {}
-        for batch in _clip_batches(clips, self.batch_size):
-            for clip, rows, whole in self._encode_clips(batch, silences):
-                frames.append(rows[clip.keep_from : clip.keep_to])
-                pooled.append(whole[None])
-        return np.concatenate(frames), np.concatenate(pooled)
+        return self._encode_clips(cut_clips(blocks, layout or ClipLayout.of(self.bundle.audio)))
 
     def _encode_clips(
-        self, batch: Sequence[Clip], silences: dict[int, tuple[Float32, Float32]]
-    ) -> Iterator[tuple[Clip, Float32, Float32]]:
-        """Yield clips with their frames [shape=(M, d)] and embedding [shape=(d,)]; silence is encoded once."""
+        self, clips: Iterable[Clip], n_samples: int = 0, silence_is_zero: bool = False
+    ) -> tuple[Float32, Float32]:
+        """Return frames and clips of about `n_samples` samples; the frames of silent clips may stay 0."""
+        d = self.bundle.manifest.embedding_dim
+        n_frames = n_samples // self.bundle.audio.frame_samples + 1
+        frames, pooled = GrowingRows(np.float32, (d,), n_frames), GrowingRows(np.float32, (d,))
+        silences: dict[int, tuple[Float32, Float32]] = {}
+        for batch in _clip_batches(clips, self.batch_size):
+            is_silent = [not clip.samples.any() for clip in batch]
+            for clip, silent, (rows, whole) in zip(
+                batch, is_silent, self._encode_batch(batch, is_silent, silences), strict=True
+            ):
+                if silent and silence_is_zero:
+                    frames.pass_over(clip.keep_to - clip.keep_from)
+                else:
+                    frames.add(rows[clip.keep_from : clip.keep_to])
+                pooled.add(whole[None])
+        return frames.array(), pooled.array()
+
+    def _encode_batch(
+        self, batch: Sequence[Clip], is_silent: list[bool], silences: dict[int, tuple[Float32, Float32]]
+    ) -> Iterator[tuple[Float32, Float32]]:
+        """Yield frames [shape=(M, d)] and embedding [shape=(d,)] of each clip; silence is encoded once."""
         n_samples = len(batch[0].samples)
         n_frames = n_samples // self.bundle.audio.frame_samples
-        is_silent = [not clip.samples.any() for clip in batch]
         if any(is_silent) and n_samples not in silences:
             local, whole = self._run("audio", np.zeros((1, n_samples), np.float32), n_frames)
             silences[n_samples] = local[0], whole[0]
@@ -325,9 +337,8 @@ class Encoder:
         encoded = iter(
             zip(*self._run("audio", np.stack(sounding), n_frames), strict=True) if sounding else ()
         )
-        for clip, silent in zip(batch, is_silent, strict=True):
-            rows, whole = silences[n_samples] if silent else next(encoded)
-            yield clip, rows, whole
+        for silent in is_silent:
+            yield silences[n_samples] if silent else next(encoded)
 
     def _run(self, tower: Tower, batch: Float32, n_tokens: int) -> list[Float32]:
         """Return local [shape=(B, n_tokens, d)] and global [shape=(B, d)] embeddings of a batch."""
