@@ -78,6 +78,7 @@ def search_sections(
     lattice, emission = build_lattice(similarity, graph, frame_sec, scale, options)
     sweep = _Sweep(lattice, emission)
     visited = sweep.trace()
+    sweep.forget_paths()  # the sweep backwards takes as much
     n_open = max(1, round(_HEARD_SEC * len(emission) / max(len(similarity.frames) * frame_sec, 1e-9)))
     probability = _probability(lattice, sweep, emission, visited, options.law.sound_weight, n_open)
     return FoundOrder(_stretches(lattice, graph, visited), probability)
@@ -85,6 +86,14 @@ def search_sections(
 
 class _Sweep:
     """The best paths to every frame and state of a lattice.
+
+    Parameters
+    ----------
+    lattice : SectionLattice
+    emission : np.ndarray [shape=(M, n_groups)]
+        Likelihoods of groups.
+    keep_paths : bool
+        Whether the path is to be traced; otherwise only two frames of `music` and `filler` are kept.
 
     Attributes
     ----------
@@ -98,11 +107,12 @@ class _Sweep:
         Likelihood of the best path through the whole recording.
     """
 
-    def __init__(self, lattice: SectionLattice, emission: Float32) -> None:
+    def __init__(self, lattice: SectionLattice, emission: Float32, keep_paths: bool = True) -> None:
         self._lattice = lattice
         n_frames, n_states = len(emission), len(lattice.section)
-        self.music = np.empty((n_frames, n_states), np.float32)
-        self.filler = np.empty((n_frames, n_states), np.float32)
+        n_kept = n_frames if keep_paths else 2
+        self.music = np.empty((n_kept, n_states), np.float32)
+        self.filler = np.empty((n_kept, n_states), np.float32)
         self.top = np.zeros(n_frames)
         self.leaving = np.empty((n_frames, len(lattice.first)))
         entering = np.float32(lattice.costs.filler)
@@ -114,7 +124,7 @@ class _Sweep:
         either = np.zeros(0, np.float32)
         for frame in range(n_frames):
             sounding = np.append(emission[frame], NEVER)[lattice.group]
-            here, other = self.music[frame], self.filler[frame]
+            here, other = self.music[frame % n_kept], self.filler[frame % n_kept]
             if not frame:
                 other[:] = -lattice.of_states(lattice.begin_cost)
                 here[:] = other + sounding
@@ -131,7 +141,8 @@ class _Sweep:
                     cut = (either[ends] - cut_costs[0]).max() - cut_costs[1]
                     here[begins] = np.maximum(here[begins], cut)
                 here += sounding
-                np.maximum(self.music[frame - 1] - entering, self.filler[frame - 1], out=other)
+                before = (frame - 1) % n_kept
+                np.maximum(self.music[before] - entering, self.filler[before], out=other)
             best = max(float(here.max()), float(other.max()))
             here -= np.float32(best)
             other -= np.float32(best)
@@ -158,6 +169,10 @@ class _Sweep:
                 state = self._source(state, np.maximum(music, filler))
                 other = bool(filler[state] > music[state])
         return visited
+
+    def forget_paths(self) -> None:
+        """Give back the memory that only `trace` needs."""
+        self.music = self.filler = np.empty((0, len(self._lattice.section)), np.float32)
 
     def _source(self, state: int, either: Float32) -> int:
         """Return the state before one that the best path is in, given the likelihoods of the frame before."""
@@ -190,7 +205,7 @@ def _probability(
     taken = {(before, after) for before, after in pairwise(section) if before != after}
     if all(edge in taken for edge in zip(lattice.source.tolist(), lattice.target.tolist(), strict=True)):
         return 1.0
-    backwards = _Sweep(lattice.reversed(), emission[::-1, ::-1])
+    backwards = _Sweep(lattice.reversed(), emission[::-1, ::-1], keep_paths=False)
     entering = backwards.leaving[::-1]  # of the best path from the beginning of each section in each frame on
     total = 1.0
     for source, target, cost in zip(lattice.source, lattice.target, lattice.cost, strict=True):
