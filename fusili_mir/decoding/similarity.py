@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import TypeAlias
+from typing import Any, TypeAlias, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -30,7 +30,7 @@ __all__ = [
 ]
 
 
-_POOLED_GROUPS = 2**12
+_POOLED_ROWS = 2**14  # frames that are pooled at once
 _BLOCK_CELLS = 2**22  # cells of one product: 16 MB
 _BLOCK_STOPS = 4096  # of one product: many frames by some stops are faster than a few frames by all
 
@@ -132,7 +132,14 @@ class ChosenFrames:
     def __getitem__(self, places: slice | Int64) -> Float32:
         return np.asarray(self._frames[self._chosen[places]])
 
+    def __array__(self, dtype: npt.DTypeLike = None, copy: bool | None = None) -> npt.NDArray[Any]:
+        return np.asarray(self[:], dtype)
 
+
+@overload
+def pool_frames(frames: Float32, factor: int) -> Float32: ...
+@overload
+def pool_frames(frames: FrameRows, factor: int) -> FrameRows: ...
 def pool_frames(frames: FrameRows, factor: int) -> FrameRows:
     """Average groups of `factor` successive frames [shape=(M, d)]; the last group may be smaller.
 
@@ -144,8 +151,9 @@ def pool_frames(frames: FrameRows, factor: int) -> FrameRows:
     if factor == 1:
         return frames
     means = []
-    for start in range(0, len(frames), _POOLED_GROUPS * factor):
-        some = frames[start : start + _POOLED_GROUPS * factor]
+    n_rows = max(1, _POOLED_ROWS // factor) * factor  # whole groups
+    for start in range(0, len(frames), n_rows):
+        some = frames[start : start + n_rows]
         first = np.arange(0, len(some), factor)
         sums = np.add.reduceat(some, first, axis=0)
         means.append(np.asarray(sums / np.diff(first, append=len(some))[:, None], dtype=np.float32))
