@@ -242,9 +242,11 @@ class CourseSimilarity:
             Baseline of each frame, in nats.
         """
         sample = _evenly_taken(n_columns, len(self.embeddings))
-        result = np.empty(len(self.frames), dtype=np.float32)
+        result = np.zeros(len(self.frames), dtype=np.float32)
         for frames in self.frame_blocks(len(sample)):
-            result[frames] = log_mean_exp(scale * self._columns(sample, self.frames[frames]), axis=1)
+            some = self.frames[frames]
+            if some.any():  # the baseline of long silences is 0, as they are
+                result[frames] = log_mean_exp(scale * self._columns(sample, some), axis=1)
         return result
 
     def prominence(self, scale: float, frame_baseline: Float32, n_frames: int = 1024) -> Float32:

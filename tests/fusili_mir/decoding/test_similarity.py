@@ -191,6 +191,15 @@ def test_chosen_frames_say_the_same_as_a_copy_of_them(monkeypatch: pytest.Monkey
     np.testing.assert_array_equal(np.asarray(some.frames), copy.frames)
 
 
+def test_silence_has_a_baseline_of_zero_which_is_not_computed(monkeypatch: pytest.MonkeyPatch) -> None:
+    similarity = random_similarity(0)
+    assert isinstance(similarity.frames, np.ndarray)
+    similarity.frames[:] = 0.0
+    assert log_mean_exp(5.0 * similarity.pooled(1), axis=1).tolist() == [0.0] * 40
+    monkeypatch.setattr(CourseSimilarity, "_columns", None)
+    assert similarity.baseline(5.0).tolist() == [0.0] * 40
+
+
 def test_choosing_frames_copies_none() -> None:
     similarity = random_similarity(0, n_frames=200_000)
     tracemalloc.start()
