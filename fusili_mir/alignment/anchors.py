@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from fusili_mir.boundary import read_text_limited, reading
+from fusili_mir.clock_times import parse_time
 from fusili_mir.errors import InputError
 
 __all__ = ["Anchor", "AnchorsLike", "anchors_at_speed", "anchors_csv", "as_anchors", "parse_anchor"]
@@ -187,7 +188,7 @@ def _of_row(row: Mapping[str, str | None]) -> Anchor:
     if values["page"] and not values["measure"] and not values["note"]:
         place = (int(values["page"]), float(values["x"]), float(values["y"]))
     return Anchor(
-        float(values["second"]),
+        parse_time(values["second"]),
         measure=values["measure"] or None,
         time=int(values["pass"] or 1),
         note=values["note"] or None,

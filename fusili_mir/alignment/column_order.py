@@ -93,10 +93,10 @@ def choose_columns(
     starts = measure_columns(pages, score.axis)
     whole: Stretches = ((0, len(pages.measures)),)
     if unfold == "auto":
-        heard = audio.frames[audio.sound.sounding]
-        similarity = CourseSimilarity(score.embeddings, score.mask, heard, reading_course(as_written))
+        similarity = CourseSimilarity(score.embeddings, score.mask, audio.frames, reading_course(as_written))
         sections = section_graph(graph, starts, cut_costs(len(starts) - 1, jumps))
-        found = search_sections(similarity, sections, audio.grid.frame_sec, scale, options)
+        heard = similarity.among(audio.sound.sounding)
+        found = search_sections(heard, sections, audio.grid.frame_sec, scale, options)
         return columns_of_stretches(found.measures, starts, found.probability)
     if unfold == "none":
         return columns_of_stretches(whole, starts)

@@ -6,7 +6,7 @@ each other are one note head or chord. What remains are places to stop at, like 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -131,7 +131,7 @@ def find_places(
         Places that cover all columns, if none resembles the recording.
     """
     columns = similarity.course.columns
-    heard = similarity if is_silent.all() else replace(similarity, frames=similarity.frames[~is_silent])
+    heard = similarity if is_silent.all() else similarity.among(np.flatnonzero(~is_silent))
     prominence = heard.prominence(scale, heard.baseline(scale), _LISTENED_FRAMES)
     is_paper = np.zeros(len(columns), dtype=bool) if is_mute is None else is_mute[columns]
     sounding = np.flatnonzero((prominence > _LEAST_PROMINENCE) & ~is_paper)

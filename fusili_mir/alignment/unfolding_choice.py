@@ -120,7 +120,7 @@ def choose_unfolding(
     stops = _measure_stops(notated, structure.n_measures)
     costs = cut_costs(structure.n_measures, jumps) if jumps else None
     graph = section_graph(playing_graph(structure), stops, costs)
-    heard = replace(notated.similarity, frames=audio.frames[audio.sound.sounding])
+    heard = notated.similarity.among(audio.sound.sounding)
     found = search_sections(heard, graph, audio.grid.frame_sec, scale, options)
     chosen = _named(found.measures, pages.score)
     if chosen == "none" or (chosen == "maximal" and not structure.has_repeats):

@@ -44,11 +44,14 @@ class AttackMap:
     def __len__(self) -> int:
         return len(self.strength)
 
-    def pooled(self, factor: int) -> Float32:
-        """Return the strongest attack of every `factor` steps [shape=(n // factor, 88)]."""
-        n_groups = len(self) // factor
-        groups = self.strength[: n_groups * factor].reshape(n_groups, factor, N_PITCHES)
-        return np.asarray(groups.max(axis=1), dtype=np.float32)
+    def pooled(self, factor: int, groups: slice | None = None) -> Float32:
+        """Return the strongest attack of every `factor` steps [shape=(n // factor, 88)], or of some groups."""
+        first, end, _ = (groups or slice(None)).indices(len(self) // factor)
+        steps = self.strength[first * factor : max(first, end) * factor]
+        strongest = steps[::factor].astype(np.float32)
+        for other in range(1, factor):
+            np.maximum(strongest, steps[other::factor], out=strongest)
+        return strongest
 
     def at(self, seconds: Float64) -> Float32:
         """Return how strongly each pitch is struck at some moments, in nats [shape=(n, 88)].

@@ -10,13 +10,13 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 from scipy.fft import rfft  # in float32, which numpy 1 does not keep
 
 from fusili_mir.arrays import Float32
 from fusili_mir.audio.attack_map import LOWEST_PITCH, N_PITCHES, AttackMap
-from fusili_mir.audio.envelope_meter import share_kept
+from fusili_mir.audio.envelope_meter import share_kept_of
 from fusili_mir.audio.sound_envelope import STEP_SEC
+from fusili_mir.growing_rows import GrowingRows
 
 __all__ = ["AttackMeter"]
 
@@ -41,6 +41,8 @@ _WINDOWS = (
     _Window(0.064, 2, 400.0, 1200.0),
     _Window(0.128, 4, 100.0, 400.0),
 )
+_N_LATE = max(window.lag_steps for window in _WINDOWS) // 2  # steps by which a rise is noticed late
+_BLOCK_STEPS = 2**12
 
 
 @dataclass
@@ -66,10 +68,17 @@ class AttackMeter:
         Moment of the first sample.
     cents : float
         How far the recording sounds above the pitches that are looked for.
+    n_samples : int
+        How many samples will pass, about: room for their attacks is taken at once.
     """
 
     def __init__(
-        self, sample_rate_hz: int, gain: float = 1.0, start_sec: float = 0.0, cents: float = 0.0
+        self,
+        sample_rate_hz: int,
+        gain: float = 1.0,
+        start_sec: float = 0.0,
+        cents: float = 0.0,
+        n_samples: int = 0,
     ) -> None:
         self._gain, self._start_sec = np.float32(gain), start_sec
         self._step = max(1, round(STEP_SEC * sample_rate_hz))
@@ -77,7 +86,7 @@ class AttackMeter:
         self._windows = [_measured(window, sample_rate_hz, cents) for window in _WINDOWS]
         self._length = max(len(window.shape) for window in self._windows)
         self._rest = np.zeros(self._length // 2, np.float32)  # so that step 0 is about sample 0
-        self._steps: list[npt.NDArray[np.float16]] = []
+        self._steps = GrowingRows(np.float16, (N_PITCHES,), n_samples // self._step + _N_LATE + 2)
 
     def listen(self, blocks: Iterable[Float32]) -> Iterator[Float32]:
         """Pass blocks [shape=(n,)] through, and measure them."""
@@ -87,15 +96,17 @@ class AttackMeter:
         self._measure(np.zeros(self._length // 2, np.float32))
 
     def attacks(self, level: Float32 | None = None) -> AttackMap:
-        """Return the attacks of what has passed.
+        """Return the attacks of what has passed, once and at the end.
 
         With the level of the recording at each step, sounds that end abruptly are not taken for attacks.
         """
-        n_late = max(window.lag_steps for window in _WINDOWS) // 2
-        strength = np.concatenate([*self._steps, np.zeros((n_late, N_PITCHES), np.float16)])[n_late:]
+        self._steps.pass_over(_N_LATE)
+        strength = self._steps.array()[_N_LATE:]
         if level is not None:
-            n_both = min(len(level), len(strength))
-            strength[:n_both] *= share_kept(level)[:n_both, None].astype(np.float16)
+            for first in range(0, min(len(level), len(strength)), _BLOCK_STEPS):
+                end = min(first + _BLOCK_STEPS, len(level), len(strength))
+                if strength[first:end].any():
+                    strength[first:end] *= share_kept_of(level, first, end)[:, None].astype(np.float16)
         return AttackMap(strength, self._step_sec, self._start_sec)
 
     def _measure(self, block: Float32) -> None:
@@ -128,7 +139,7 @@ class AttackMeter:
         total = np.sum([window.rises[:n_known] for window in self._windows], axis=0)
         # What rises at all pitches alike is a click, or noise.
         own = np.maximum(total - total.mean(axis=1, keepdims=True), 0.0)
-        self._steps.append(own.astype(np.float16))
+        self._steps.add_sparse(own.astype(np.float16))
         for window in self._windows:
             window.rises = window.rises[n_known:]
 

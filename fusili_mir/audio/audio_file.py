@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +16,8 @@ from fusili_mir.errors import InputError
 from fusili_mir.limits import check_limit
 
 __all__ = ["AudioFile", "check_readable"]
+
+_WEB_PAGE = re.compile(rb"(?:\xef\xbb\xbf)?\s*<(?:!doctype\s+html|html|head|body)\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -91,8 +94,10 @@ def check_readable(filename: Path, name: str) -> None:
             raise InputError(f"{name}: {found}; expected a sound file")
         if filename.stat().st_size == 0:
             raise InputError(f"{name}: the file is empty; expected a sound file")
-        with filename.open("rb"):
-            pass
+        with filename.open("rb") as file:
+            start = file.read(1024)
+        if _WEB_PAGE.match(start):  # libraries look for sound in all of it, and say so
+            raise InputError(f"{name}: a web page, not a sound file; was it saved instead of the recording?")
     except (OSError, ValueError) as error:  # a name with a null character is a ValueError
         if isinstance(error, InputError):
             raise

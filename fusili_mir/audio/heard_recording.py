@@ -7,6 +7,7 @@ temporary file. Encoding reads them from there.
 
 from __future__ import annotations
 
+import os
 import tempfile
 from collections.abc import Iterator
 from types import TracebackType
@@ -22,6 +23,7 @@ from fusili_mir.progress import progress_bar
 
 __all__ = ["HeardRecording"]
 
+_SAMPLE_BYTES = np.dtype(np.float32).itemsize
 _BLOCK_SAMPLES = 2**16  # meters hold a hundred times as much, in overlapping windows
 _SILENCE = 5e-5  # half of what `recording_checks` takes for a sound: dither of 16 bits
 _IN_MEMORY_BYTES = 2**26  # 17 minutes at 16 kHz; longer recordings go to a temporary file
@@ -63,8 +65,8 @@ class HeardRecording:
         self._file = tempfile.SpooledTemporaryFile(max_size=_IN_MEMORY_BYTES)  # noqa: SIM115
         try:
             for block in read_recording(recording, sample_rate_hz, progress, level):
-                self._file.write(block.tobytes())
-                self._n_samples += len(block)
+                self._set_aside(block)
+            self._end_file()
         except BaseException as error:
             self._file.close()
             if isinstance(error, OSError) and not isinstance(error, InputError):
@@ -75,6 +77,24 @@ class HeardRecording:
             raise
         self.gain = level.gain
         self.usual_gain = level.usual_gain / self.gain
+
+    def _set_aside(self, block: Float32) -> None:
+        """Write a block to the file; silence is a hole in it, which takes no room on most disks."""
+        self._n_samples += len(block)
+        if block.any():
+            self._file.write(block.tobytes())
+            return
+        self._file.seek(block.nbytes, os.SEEK_CUR)
+        if self._file.tell() > _IN_MEMORY_BYTES:
+            self._file.rollover()  # before a hole is filled in memory
+
+    def _end_file(self) -> None:
+        """Let the file reach up to the last sample, if it ends with a hole."""
+        self._file.seek(0, os.SEEK_END)
+        n_bytes = self._n_samples * _SAMPLE_BYTES
+        if self._file.tell() < n_bytes:
+            self._file.seek(n_bytes - 1)
+            self._file.write(b"\0")
 
     def __len__(self) -> int:
         return self._n_samples
@@ -90,16 +110,16 @@ class HeardRecording:
     def blocks(self, progress: bool = False) -> Iterator[Float32]:
         """Yield its samples in order, in blocks [shape=(n,)]; with a progress bar on a terminal if asked."""
         self._file.seek(0)
-        n_bytes = _BLOCK_SAMPLES * np.dtype(np.float32).itemsize
+        n_bytes = _BLOCK_SAMPLES * _SAMPLE_BYTES
         starts = range(0, self._n_samples, _BLOCK_SAMPLES)
         for _ in progress_bar(starts, "encoding the recording", shown=progress):
             yield _gated(np.float32(self.gain) * np.frombuffer(self._file.read(n_bytes), np.float32))
 
     def read(self, first: int, last: int) -> Float32:
         """Return the samples ``first <= sample < last`` [shape=(n,)]."""
-        size = np.dtype(np.float32).itemsize
-        self._file.seek(first * size)
-        return np.float32(self.gain) * np.frombuffer(self._file.read(max(0, last - first) * size), np.float32)
+        self._file.seek(first * _SAMPLE_BYTES)
+        n_bytes = max(0, last - first) * _SAMPLE_BYTES
+        return np.float32(self.gain) * np.frombuffer(self._file.read(n_bytes), np.float32)
 
     def __enter__(self) -> HeardRecording:
         return self

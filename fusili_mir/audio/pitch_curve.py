@@ -124,6 +124,11 @@ class Retuning:
         """End of the recording."""
         return self.start_sec + self.duration_sec
 
+    @property
+    def n_read(self) -> int:
+        """Number of samples that are read."""
+        return round(float(self.to_read_sec(self.end_sec)) * self._rate_hz)
+
     def to_read_sec(self, seconds: npt.ArrayLike) -> Float64:
         """Return how many seconds have been read at a second of the recording."""
         return np.asarray(np.interp(np.asarray(seconds, np.float64), self._edges_sec, self._read_sec))
@@ -132,7 +137,7 @@ class Retuning:
         """Read blocks [shape=(n,)] of the recording, resampled."""
         before = np.zeros(_PIECE_SAMPLES, np.float32)
         here: Float32 | None = None
-        left = round(float(self.to_read_sec(self.end_sec)) * self._rate_hz)
+        left = self.n_read
         sizes = iter(self._sizes.tolist())
         for after in self._pieces(blocks):
             if here is not None:

@@ -28,6 +28,7 @@ _LEAST_USUAL = 0.01  # of strong onsets: a usual rise below it is the silence be
 _LEAST_SHARE = 0.1  # of the value for the whole recording: the least in silent stretches
 _LEAST_STRONG = 0.01  # of the strongest rise: the least rise of strong onsets
 _TINY = np.finfo(np.float32).tiny
+_BLOCK_STEPS = 2**16
 _SILENT_SHARE = 0.01  # of the level of the loud parts: 40 dB below it
 
 
@@ -92,9 +93,13 @@ class SoundEnvelope:
         stretches = [self.rise[max(0, c - size // 2) : c + size // 2 + 1] for c in centres]
         least = _LEAST_SHARE * _halfway(self.rise)
         levels = [max(_halfway(stretch), least) for stretch in stretches]
-        level = np.interp(np.arange(len(self.rise)), centres, levels)
-        ratio = np.log(np.maximum(self.rise, _TINY) / level)
-        return np.asarray(np.clip(ratio, -_MOST_NATS, _MOST_NATS), dtype=np.float32)
+        nats = np.empty_like(self.rise)
+        for start in range(0, len(nats), _BLOCK_STEPS):
+            rise = self.rise[start : start + _BLOCK_STEPS]
+            level = np.interp(np.arange(start, start + len(rise)), centres, levels)
+            ratio = np.log(np.maximum(rise, _TINY) / level)
+            nats[start : start + len(rise)] = np.clip(ratio, -_MOST_NATS, _MOST_NATS)
+        return nats
 
     def of_frames(self, grid: FrameGrid) -> FrameSound:
         """Return what is known about frames; those after the end of the recording are silent."""

@@ -94,7 +94,7 @@ def find_peaks(blocks: Iterable[Float32], sample_rate_hz: int, start_sec: float 
             rest = samples
             continue
         windows = np.lib.stride_tricks.sliding_window_view(samples, length)[::step]
-        for start in range(0, len(windows), _BLOCK_WINDOWS):
+        for start in range(0, len(windows) if samples.any() else 0, _BLOCK_WINDOWS):  # silence has no peaks
             spectra = np.abs(rfft(windows[start : start + _BLOCK_WINDOWS] * window))
             number, position, magnitude = _peaks(spectra[:, first - 1 : last + 2])
             seconds = start_sec + (n_windows + start + number + 1) * step / sample_rate_hz

@@ -13,7 +13,7 @@ from typing import Protocol
 import numpy as np
 
 from fusili_mir.arrays import Float32, Float64, Int64
-from fusili_mir.audio.attack_map import AttackMap
+from fusili_mir.audio.attack_map import N_PITCHES, AttackMap
 from fusili_mir.audio.sound_envelope import SoundEnvelope
 from fusili_mir.decoding.certainty import Certainty
 from fusili_mir.decoding.timing_law import TimingLaw
@@ -22,6 +22,7 @@ __all__ = ["AnyOnsets", "NoOnsets", "OnsetEvidence", "PitchedOnsets", "StopPitch
 
 _GROUP = 2  # steps in a cell of the grid on which stops are timed
 _SPREAD_STEPS = 3.0  # set by hand: over which an attack counts less by a factor of e
+_KEPT_CELLS = 2**12  # about 80 s
 _CUT_SEC = 0.15  # the longest window of an attack map, and some steps
 
 
@@ -112,8 +113,8 @@ class PitchedOnsets:
     envelope: SoundEnvelope | None = None
 
     @cached_property
-    def _cells(self) -> Float32:
-        return self.attacks.pooled(_GROUP)
+    def _cells(self) -> _Cells:
+        return _Cells(self.attacks)
 
     @cached_property
     def _of_anything(self) -> Float32 | None:
@@ -138,7 +139,7 @@ class PitchedOnsets:
     @property
     def n_cells(self) -> int:
         """Number of cells."""
-        return len(self._cells)
+        return len(self.attacks) // _GROUP
 
     @property
     def sound_weight(self) -> float:
@@ -152,7 +153,7 @@ class PitchedOnsets:
 
     def nats(self, stop: int, cells: slice) -> Float32:
         """Return the log-likelihood ratio that a stop begins in each of some cells [shape=(n,)]."""
-        strength = self._cells[cells] @ self.pitches.weights[stop]
+        strength = self._cells.some(cells) @ self.pitches.weights[stop]
         nats = self.law.onset_nats(strength, float(self.pitches.n_notes[stop]), self.pitches.are_read)
         if self._of_anything is not None:
             nats = nats + self._of_anything[cells]
@@ -160,7 +161,7 @@ class PitchedOnsets:
 
     def block(self, cells: Int64, stops: slice) -> Float32:
         """Return the log-likelihood ratio that these stops begin in ranges of cells, by their pitches."""
-        strength = _best_of_ranges(self._cells, cells) @ self.pitches.weights[stops].T
+        strength = self._cells.best_of_ranges(cells) @ self.pitches.weights[stops].T
         nats = self.law.onset_nats(strength, self.pitches.n_notes[stops], self.pitches.are_read)
         return _without_cut(nats, cells[:-1], self.cell_sec)
 
@@ -308,11 +309,32 @@ def _without_cut(nats: Float32, cells: Int64, cell_sec: float) -> Float32:
     return nats
 
 
-def _best_of_ranges(values: Float32, cells: Int64) -> Float32:
-    """Return the largest of the values in ranges of cells, each up to the next one [shape=(n_ranges, ...)]."""
-    begins = np.clip(cells[:-1], 0, len(values) - 1)
-    end = int(np.clip(cells[-1], begins[-1] + 1, len(values)))
-    return np.asarray(np.maximum.reduceat(values[:end], begins, axis=0))
+class _Cells:
+    """The strongest attacks in cells of `_GROUP` steps, of which only those are kept that were asked for last."""
+
+    def __init__(self, attacks: AttackMap) -> None:
+        self._attacks = attacks
+        self._first, self._kept = 0, np.empty((0, N_PITCHES), np.float32)
+
+    def __len__(self) -> int:
+        return len(self._attacks) // _GROUP
+
+    def some(self, cells: slice) -> Float32:
+        """Return the attacks of some cells [shape=(n, 88)]."""
+        first, end, _ = cells.indices(len(self))
+        if not self._first <= first <= end <= self._first + len(self._kept):
+            self._first = first // _KEPT_CELLS * _KEPT_CELLS
+            self._kept = self._attacks.pooled(
+                _GROUP, slice(self._first, -(-end // _KEPT_CELLS) * _KEPT_CELLS)
+            )
+        return self._kept[first - self._first : max(first, end) - self._first]
+
+    def best_of_ranges(self, cells: Int64) -> Float32:
+        """Return the strongest attacks in ranges of cells, each up to the next one [shape=(n_ranges, 88)]."""
+        begins = np.clip(cells[:-1], 0, len(self) - 1)
+        end = int(np.clip(cells[-1], begins[-1] + 1, len(self)))
+        some = self.some(slice(int(begins[0]), end))
+        return np.asarray(np.maximum.reduceat(some, begins - begins[0], axis=0))
 
 
 def _peaks(

@@ -78,6 +78,7 @@ def search_sections(
     lattice, emission = build_lattice(similarity, graph, frame_sec, scale, options)
     sweep = _Sweep(lattice, emission)
     visited = sweep.trace()
+    sweep.forget_paths()  # the sweep backwards takes as much
     n_open = max(1, round(_HEARD_SEC * len(emission) / max(len(similarity.frames) * frame_sec, 1e-9)))
     probability = _probability(lattice, sweep, emission, visited, options.law.sound_weight, n_open)
     return FoundOrder(_stretches(lattice, graph, visited), probability)
@@ -86,10 +87,19 @@ def search_sections(
 class _Sweep:
     """The best paths to every frame and state of a lattice.
 
+    Parameters
+    ----------
+    lattice : SectionLattice
+    emission : np.ndarray [shape=(M, n_groups)]
+        Likelihoods of groups.
+    keep_paths : bool
+        Whether the path is to be traced.
+
     Attributes
     ----------
-    music, filler : np.ndarray [shape=(M, n_states)], float32
-        Likelihoods of the best paths, relative to `top`.
+    music, filler : np.ndarray [shape=(M, n_visited)], float32
+        Likelihoods of the best paths, relative to `top`, to the states that may be visited. In a score with
+        many short sections most states are not.
     top : np.ndarray [shape=(M,)]
         Likelihood of the best path to each frame.
     leaving : np.ndarray [shape=(M, S)]
@@ -98,11 +108,14 @@ class _Sweep:
         Likelihood of the best path through the whole recording.
     """
 
-    def __init__(self, lattice: SectionLattice, emission: Float32) -> None:
+    def __init__(self, lattice: SectionLattice, emission: Float32, keep_paths: bool = True) -> None:
         self._lattice = lattice
         n_frames, n_states = len(emission), len(lattice.section)
-        self.music = np.empty((n_frames, n_states), np.float32)
-        self.filler = np.empty((n_frames, n_states), np.float32)
+        self._visited = np.flatnonzero(lattice.section >= 0)
+        n_kept = n_frames if keep_paths else 0
+        self.music = np.empty((n_kept, len(self._visited)), np.float32)
+        self.filler = np.empty((n_kept, len(self._visited)), np.float32)
+        music, filler = np.empty((2, n_states), np.float32), np.empty((2, n_states), np.float32)
         self.top = np.zeros(n_frames)
         self.leaving = np.empty((n_frames, len(lattice.first)))
         entering = np.float32(lattice.costs.filler)
@@ -114,7 +127,7 @@ class _Sweep:
         either = np.zeros(0, np.float32)
         for frame in range(n_frames):
             sounding = np.append(emission[frame], NEVER)[lattice.group]
-            here, other = self.music[frame], self.filler[frame]
+            here, other = music[frame % 2], filler[frame % 2]
             if not frame:
                 other[:] = -lattice.of_states(lattice.begin_cost)
                 here[:] = other + sounding
@@ -131,10 +144,13 @@ class _Sweep:
                     cut = (either[ends] - cut_costs[0]).max() - cut_costs[1]
                     here[begins] = np.maximum(here[begins], cut)
                 here += sounding
-                np.maximum(self.music[frame - 1] - entering, self.filler[frame - 1], out=other)
+                np.maximum(music[frame % 2 - 1] - entering, filler[frame % 2 - 1], out=other)
             best = max(float(here.max()), float(other.max()))
             here -= np.float32(best)
             other -= np.float32(best)
+            if keep_paths:
+                np.take(here, self._visited, out=self.music[frame])
+                np.take(other, self._visited, out=self.filler[frame])
             self.top[frame] = best + (self.top[frame - 1] if frame else 0.0)
             either = np.maximum(np.maximum(here, other), NEVER)
             self.leaving[frame] = (either[exit_] - exit_cost).max(axis=1) + self.top[frame]
@@ -145,19 +161,30 @@ class _Sweep:
         """Return the state of the best path in each frame [shape=(M,)]."""
         lattice = self._lattice
         state = int(self._end.argmax())
-        other = bool(self.filler[-1, state] > self.music[-1, state])
+        music, filler = self._row(len(self.music) - 1)
+        other = bool(filler[state] > music[state])
         visited = np.empty(len(self.music), np.int64)
         for frame in range(len(visited) - 1, -1, -1):
             visited[frame] = state
             if not frame:
                 break
-            music, filler = self.music[frame - 1], self.filler[frame - 1]
+            music, filler = self._row(frame - 1)
             if other:
                 other = bool(filler[state] >= music[state] - np.float32(lattice.costs.filler))
             else:
                 state = self._source(state, np.maximum(music, filler))
                 other = bool(filler[state] > music[state])
         return visited
+
+    def _row(self, frame: int) -> tuple[Float32, Float32]:
+        """Return `music` and `filler` of a frame for all states [shape=(n_states,)]."""
+        rows = np.full((2, len(self._lattice.section)), NEVER)
+        rows[0, self._visited], rows[1, self._visited] = self.music[frame], self.filler[frame]
+        return rows[0], rows[1]
+
+    def forget_paths(self) -> None:
+        """Give back the memory that only `trace` needs."""
+        self.music = self.filler = np.empty((0, len(self._visited)), np.float32)
 
     def _source(self, state: int, either: Float32) -> int:
         """Return the state before one that the best path is in, given the likelihoods of the frame before."""
@@ -190,7 +217,7 @@ def _probability(
     taken = {(before, after) for before, after in pairwise(section) if before != after}
     if all(edge in taken for edge in zip(lattice.source.tolist(), lattice.target.tolist(), strict=True)):
         return 1.0
-    backwards = _Sweep(lattice.reversed(), emission[::-1, ::-1])
+    backwards = _Sweep(lattice.reversed(), emission[::-1, ::-1], keep_paths=False)
     entering = backwards.leaving[::-1]  # of the best path from the beginning of each section in each frame on
     total = 1.0
     for source, target, cost in zip(lattice.source, lattice.target, lattice.cost, strict=True):

@@ -21,7 +21,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from fusili_mir.arrays import Bool, Float32, Float64, Int64
+from fusili_mir.arrays import Bool, Float32, Float64, Int32, Int64
 from fusili_mir.decoding.certainty import NEAR_SEC
 from fusili_mir.decoding.onset_evidence import OnsetEvidence
 from fusili_mir.decoding.stop_clues import StopClues
@@ -390,14 +390,13 @@ class _Column:
     """One stop of the lattice: log-likelihoods for each cell in which it may begin.
 
     `until_here` and `until_next` are sums of the likelihoods of its frames, up to its own cells and up to those
-    of the next stop; `total` is the sum over all ways to each cell, `source` the best cell of the stop before.
+    of the next stop; `total` is the sum over all ways to each cell.
     """
 
     onset: Float32
     until_here: Float32
     until_next: Float32
     total: Float32
-    source: Int64
 
 
 def _best_cells(
@@ -405,17 +404,18 @@ def _best_cells(
 ) -> tuple[Int64, Float64, Float64]:
     """Find the cells in which stops begin and, if asked for, how probable and spread each is."""
     first, end, evidence = terms.lattice.first, terms.lattice.end, terms.evidence
-    columns: list[_Column] = []
+    columns: list[_Column] = []  # all of them, if probabilities are asked for
+    before: _Column | None = None
+    sources: list[Int32] = []
     best = np.zeros(0, np.float32)
     for number, (until_here, until_next) in enumerate(terms.sounds()):
         onset = terms.onset(number)
-        if not columns:
+        if before is None:
             middle_sec = evidence.start_sec + (np.arange(first[0], end[0]) + 0.5) * evidence.cell_sec
             drawn = _FIRST_NATS_PER_SEC * np.abs(middle_sec - arrival_sec[0])
             best = total = (onset - drawn).astype(np.float32)
             source = np.zeros(len(onset), np.int64)
         else:
-            before = columns[-1]
             cells, cost = terms.durations(number - 1)
             here = _shifted(first[number], end[number], -cells, first[number - 1], end[number - 1])
             ways = np.append(best - before.until_here, _NEVER)[here] - cost
@@ -427,14 +427,17 @@ def _best_cells(
             if with_probability:
                 total = _log_sum(np.append(before.total - before.until_here, _NEVER)[here] - cost) + gain
         best, total = best - best.max(), total - total.max()
-        columns.append(_Column(onset, until_here, until_next, total, source))
-    chosen_cells = np.empty(len(columns), np.int64)
+        before = _Column(onset, until_here, until_next, total)
+        sources.append(source.astype(np.int32))
+        if with_probability:
+            columns.append(before)
+    chosen_cells = np.empty(len(sources), np.int64)
     chosen_cells[-1] = int(best.argmax())
-    for number in range(len(columns) - 1, 0, -1):
+    for number in range(len(sources) - 1, 0, -1):
         last = int(end[number - 1] - first[number - 1]) - 1
-        chosen_cells[number - 1] = min(int(columns[number].source[chosen_cells[number]]), last)
+        chosen_cells[number - 1] = min(int(sources[number][chosen_cells[number]]), last)
     if not with_probability:
-        return first + chosen_cells, np.ones(len(columns)), np.zeros(len(columns))
+        return first + chosen_cells, np.ones(len(sources)), np.zeros(len(sources))
     return first + chosen_cells, *_posterior(chosen_cells, columns, terms)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import Any, TypeAlias, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +19,9 @@ from fusili_mir.errors import InputError
 from fusili_mir.short_repr import short_repr
 
 __all__ = [
+    "ChosenFrames",
     "CourseSimilarity",
+    "FrameRows",
     "column_similarity",
     "frame_similarity",
     "log_mean_exp",
@@ -27,6 +30,7 @@ __all__ = [
 ]
 
 
+_POOLED_ROWS = 2**14  # frames that are pooled at once
 _BLOCK_CELLS = 2**22  # cells of one product: 16 MB
 _BLOCK_STOPS = 4096  # of one product: many frames by some stops are faster than a few frames by all
 
@@ -103,7 +107,40 @@ def log_mean_exp(nats: Float32, axis: int, scale: float = 1.0) -> Float32:
     return result
 
 
-def pool_frames(frames: Float32, factor: int) -> Float32:
+class ChosenFrames:
+    """Some of the frames of a recording, gathered when they are asked for: a copy would be as large as all.
+
+    Parameters
+    ----------
+    frames : np.ndarray [shape=(M, d)]
+    chosen : np.ndarray of int [shape=(m,)]
+        Places of those that count, in order.
+
+    Examples
+    --------
+    >>> chosen = ChosenFrames(np.array([[1.0], [3.0], [5.0]], np.float32), np.array([0, 2]))
+    >>> len(chosen), chosen[1:].tolist()
+    (2, [[5.0]])
+    """
+
+    def __init__(self, frames: Float32, chosen: Int64) -> None:
+        self._frames, self._chosen = frames, chosen
+
+    def __len__(self) -> int:
+        return len(self._chosen)
+
+    def __getitem__(self, places: slice | Int64) -> Float32:
+        return np.asarray(self._frames[self._chosen[places]])
+
+    def __array__(self, dtype: npt.DTypeLike = None, copy: bool | None = None) -> npt.NDArray[Any]:
+        return np.asarray(self[:], dtype)
+
+
+@overload
+def pool_frames(frames: Float32, factor: int) -> Float32: ...
+@overload
+def pool_frames(frames: FrameRows, factor: int) -> FrameRows: ...
+def pool_frames(frames: FrameRows, factor: int) -> FrameRows:
     """Average groups of `factor` successive frames [shape=(M, d)]; the last group may be smaller.
 
     The averages are not scaled to length 1: a dot product with one is the mean of the cosines.
@@ -113,9 +150,18 @@ def pool_frames(frames: Float32, factor: int) -> Float32:
     """
     if factor == 1:
         return frames
-    first = np.arange(0, len(frames), factor)
-    sums = np.add.reduceat(frames, first, axis=0)
-    return np.asarray(sums / np.diff(first, append=len(frames))[:, None], dtype=np.float32)
+    means = []
+    n_rows = max(1, _POOLED_ROWS // factor) * factor  # whole groups
+    for start in range(0, len(frames), n_rows):
+        some = frames[start : start + n_rows]
+        first = np.arange(0, len(some), factor)
+        sums = np.add.reduceat(some, first, axis=0)
+        means.append(np.asarray(sums / np.diff(first, append=len(some))[:, None], dtype=np.float32))
+    return np.concatenate(means)
+
+
+FrameRows: TypeAlias = Float32 | ChosenFrames
+"""Frames of a recording, or some of them [shape=(M, d)]."""
 
 
 @short_repr
@@ -129,16 +175,22 @@ class CourseSimilarity:
         Unit vectors of the patches of each column.
     mask : np.ndarray [shape=(C, R)]
         Patches that exist.
-    frames : np.ndarray [shape=(M, d)]
-        Unit vectors of the frames, or averages of several.
+    frames : np.ndarray or ChosenFrames [shape=(M, d)]
+        Unit vectors of the frames, or averages of several; 0 in long silences.
     course : Course
         Course that says which columns each stop looks at; the best one counts.
     """
 
     embeddings: Float32
     mask: Bool
-    frames: Float32
+    frames: FrameRows
     course: Course
+
+    def among(self, frames: Int64) -> CourseSimilarity:
+        """Return the similarity of some of the frames, which are all frames of a recording so far."""
+        if isinstance(self.frames, ChosenFrames):
+            return replace(self, frames=self.frames[frames])
+        return replace(self, frames=ChosenFrames(self.frames, frames))
 
     def block(self, frames: slice, stops: slice) -> Float32:
         """Return the similarity of some frames and stops [shape=(n_frames, n_stops)]."""
@@ -190,9 +242,11 @@ class CourseSimilarity:
             Baseline of each frame, in nats.
         """
         sample = _evenly_taken(n_columns, len(self.embeddings))
-        result = np.empty(len(self.frames), dtype=np.float32)
+        result = np.zeros(len(self.frames), dtype=np.float32)
         for frames in self.frame_blocks(len(sample)):
-            result[frames] = log_mean_exp(scale * self._columns(sample, self.frames[frames]), axis=1)
+            some = self.frames[frames]
+            if some.any():  # the baseline of long silences is 0, as they are
+                result[frames] = log_mean_exp(scale * self._columns(sample, some), axis=1)
         return result
 
     def prominence(self, scale: float, frame_baseline: Float32, n_frames: int = 1024) -> Float32:

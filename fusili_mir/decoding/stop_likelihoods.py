@@ -68,7 +68,7 @@ class StopLikelihoods:
         """Return the likelihoods of some of the frames."""
         return replace(
             self,
-            similarity=replace(self.similarity, frames=self.similarity.frames[frames]),
+            similarity=self.similarity.among(frames),
             baseline=self.baseline[frames],
             is_silent=self.is_silent[frames],
         )

@@ -59,7 +59,7 @@ class EncodedAudio:
     Attributes
     ----------
     frames : np.ndarray [shape=(M, d)], float32
-        Unit vectors of the frames.
+        Unit vectors of the frames; 0 where a whole clip is silent.
     grid : FrameGrid
         Times of the frames.
     clip_embeddings : np.ndarray [shape=(n_clips, d)], float32, optional

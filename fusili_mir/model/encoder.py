@@ -10,7 +10,7 @@ The functions `encode_pages` and `encode_recording` do the same for a single use
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -25,6 +25,7 @@ from fusili_mir.audio.pitch_curve import PitchCurve, Retuning
 from fusili_mir.audio.recording import RecordingLike
 from fusili_mir.errors import FusiliError, InputError
 from fusili_mir.geometry import FrameGrid
+from fusili_mir.growing_rows import GrowingRows
 from fusili_mir.model.attack_hearing import AttackGraph, AttackListener
 from fusili_mir.model.batch_size import choose_batch_size, typical_batch
 from fusili_mir.model.bundle import Bundle, Tower
@@ -47,6 +48,16 @@ SIMILARITY_GRAPH = Path(__file__).with_name("similarity.onnx")
 """Cosines of unit vectors: patches (B, N, d) and frames (B * windows, m, d) -> similarity (B, N, windows * m)."""
 
 _MAX_BATCH_PX = 8_000_000  # systems of many staves go in smaller batches
+
+
+@dataclass(frozen=True, eq=False)
+class _EncodedClip:
+    """A clip, whether it is silent throughout, its frames [shape=(M, d)] and its embedding [shape=(d,)]."""
+
+    clip: Clip
+    is_silent: bool
+    frames: Float32
+    pooled: Float32
 
 
 class Encoder:
@@ -158,26 +169,21 @@ class Encoder:
         -------
         EncodedScore
         """
-        columns, embeddings, masks, pooled = [], [], [], []
-        for batch, grids, whole in self._encode_segments(
-            segment_pages(pages, self.bundle.image), pages, progress
-        ):
+        segments = segment_pages(pages, self.bundle.image)
+        n_columns = sum(len(segment.columns) for segment in segments)
+        n_rows, d = self.bundle.image.rows, self.bundle.manifest.embedding_dim
+        embeddings = GrowingRows(np.float32, (n_rows, d), n_columns)
+        masks = GrowingRows(np.bool_, (n_rows,), n_columns)
+        pooled = GrowingRows(np.float32, (d,), len(segments))
+        for batch, grids, whole in self._encode_segments(segments, pages, progress):
             for segment, grid in zip(batch, grids, strict=True):
                 kept = grid[segment.keep_from : segment.keep_from + len(segment.columns)]
-                columns.append(segment.columns)
-                embeddings.append(kept * segment.rows_shown[:, None])
-                masks.append(np.broadcast_to(segment.rows_shown, kept.shape[:2]))
-            pooled.append(whole)
-        return self.with_pitches(
-            EncodedScore(
-                ScoreAxis(np.concatenate(columns)),
-                np.concatenate(embeddings),
-                np.concatenate(masks),
-                np.concatenate(pooled),
-            ),
-            pages,
-            progress,
-        )
+                embeddings.add(kept * segment.rows_shown[:, None])
+                masks.add(np.broadcast_to(segment.rows_shown, kept.shape[:2]))
+            pooled.add(whole)
+        axis = ScoreAxis(np.concatenate([segment.columns for segment in segments]))
+        encoded = EncodedScore(axis, embeddings.array(), masks.array(), pooled.array())
+        return self.with_pitches(encoded, pages, progress)
 
     def pool_segments(self, segments: Sequence[ScoreSegment], pages: Pages) -> Float32:
         """Return the global embeddings of segments of some pages [shape=(n, d)]."""
@@ -277,14 +283,18 @@ class Encoder:
             raise InputError(
                 f"{heard.name}: read at {heard.sample_rate_hz} Hz, but the bundle needs {spec.sample_rate_hz} Hz"
             )
-        envelope_meter = EnvelopeMeter(spec.sample_rate_hz, heard.start_sec)
-        attack_meter = self._attack_meter(heard)
-        blocks = heard.blocks(progress)
+        blocks, n_samples = heard.blocks(progress), len(heard)
         retuning = None
         if pitch is not None:
             retuning = Retuning(pitch, len(heard), heard.sample_rate_hz, heard.start_sec)
-            blocks = retuning.read(blocks)
-        frames, pooled = self.encode_blocks(envelope_meter.listen(attack_meter.listen(blocks)))
+            blocks, n_samples = retuning.read(blocks), retuning.n_read
+        envelope_meter = EnvelopeMeter(spec.sample_rate_hz, heard.start_sec, n_samples)
+        attack_meter = self._attack_meter(heard, n_samples)
+        frames, pooled = self._encode_clips(
+            cut_clips(envelope_meter.listen(attack_meter.listen(blocks)), ClipLayout.of(spec)),
+            n_samples,
+            silence_is_zero=True,
+        )
         envelope = envelope_meter.envelope()
         if isinstance(attack_meter, AttackListener):
             attacks = attack_meter.attacks()
@@ -296,13 +306,13 @@ class Encoder:
             envelope, attacks = retuned_envelope(envelope, retuning), retuned_attacks(attacks, retuning)
         return EncodedAudio(frames, grid, pooled, envelope, attacks)
 
-    def _attack_meter(self, heard: HeardRecording) -> AttackListener | AttackMeter:
-        """Return what hears attacks: the network of the bundle or, if it has none, the spectrum."""
+    def _attack_meter(self, heard: HeardRecording, n_samples: int) -> AttackListener | AttackMeter:
+        """Return what hears attacks in so many samples: the network of the bundle, or the spectrum."""
         rate_hz, gain, start_sec = heard.sample_rate_hz, heard.usual_gain, heard.start_sec
         if self._attack_hearing is None:
-            return AttackMeter(rate_hz, gain, start_sec)
+            return AttackMeter(rate_hz, gain, start_sec, n_samples=n_samples)
         graph, session = self._attack_hearing
-        return AttackListener(session, graph, rate_hz, gain, start_sec, len(heard))
+        return AttackListener(session, graph, rate_hz, gain, start_sec, n_samples)
 
     def encode_blocks(
         self, blocks: Iterable[Float32], layout: ClipLayout | None = None
@@ -319,25 +329,34 @@ class Encoder:
         -------
         frames, clips : np.ndarray [shape=(M, d), (n_clips, d)]
         """
-        spec = self.bundle.audio
-        clips = cut_clips(blocks, layout or ClipLayout.of(spec))
-        frames, pooled = [], []
-        silences: dict[int, tuple[Float32, Float32]] = {}
-        batches = _clip_batches(clips, self.batch_size)
-
-        def encode(batch: list[Clip]) -> list[tuple[Clip, Float32, Float32]]:
-            return list(self._encode_clips(batch, silences))
-
-        for encoded in map_at_once(encode, batches, self.audio_session.n_at_once):
-            for clip, rows, whole in encoded:
-                frames.append(rows[clip.keep_from : clip.keep_to])
-                pooled.append(whole[None])
-        return np.concatenate(frames), np.concatenate(pooled)
+        return self._encode_clips(cut_clips(blocks, layout or ClipLayout.of(self.bundle.audio)))
 
     def _encode_clips(
+        self, clips: Iterable[Clip], n_samples: int = 0, silence_is_zero: bool = False
+    ) -> tuple[Float32, Float32]:
+        """Return frames and clips of about `n_samples` samples; the frames of silent clips may stay 0."""
+        d = self.bundle.manifest.embedding_dim
+        n_frames = n_samples // self.bundle.audio.frame_samples + 1
+        frames, pooled = GrowingRows(np.float32, (d,), n_frames), GrowingRows(np.float32, (d,))
+        silences: dict[int, tuple[Float32, Float32]] = {}
+
+        def encode(batch: Sequence[Clip]) -> list[_EncodedClip]:
+            return list(self._encode_batch(batch, silences))
+
+        batches = _clip_batches(clips, self.batch_size)
+        for encoded in map_at_once(encode, batches, self.audio_session.n_at_once):
+            for each in encoded:
+                if each.is_silent and silence_is_zero:
+                    frames.pass_over(each.clip.keep_to - each.clip.keep_from)
+                else:
+                    frames.add(each.frames[each.clip.keep_from : each.clip.keep_to])
+                pooled.add(each.pooled[None])
+        return frames.array(), pooled.array()
+
+    def _encode_batch(
         self, batch: Sequence[Clip], silences: dict[int, tuple[Float32, Float32]]
-    ) -> Iterator[tuple[Clip, Float32, Float32]]:
-        """Yield clips with their frames [shape=(M, d)] and embedding [shape=(d,)]; silence is encoded once."""
+    ) -> Iterator[_EncodedClip]:
+        """Yield the clips of a batch, encoded; silence is encoded once."""
         n_samples = len(batch[0].samples)
         n_frames = n_samples // self.bundle.audio.frame_samples
         is_silent = [not clip.samples.any() for clip in batch]
@@ -349,8 +368,7 @@ class Encoder:
             zip(*self._run("audio", np.stack(sounding), n_frames), strict=True) if sounding else ()
         )
         for clip, silent in zip(batch, is_silent, strict=True):
-            rows, whole = silences[n_samples] if silent else next(encoded)
-            yield clip, rows, whole
+            yield _EncodedClip(clip, silent, *(silences[n_samples] if silent else next(encoded)))
 
     def _run(self, tower: Tower, batch: Float32, n_tokens: int) -> list[Float32]:
         """Return local [shape=(B, n_tokens, d)] and global [shape=(B, d)] embeddings of a batch."""

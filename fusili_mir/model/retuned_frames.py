@@ -6,9 +6,11 @@ between the two steps that are nearest in time, so that steps are even in the re
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
+import numpy.typing as npt
 
 from fusili_mir.arrays import Float32, Float64
 from fusili_mir.audio.attack_map import AttackMap
@@ -17,6 +19,9 @@ from fusili_mir.audio.sound_envelope import SoundEnvelope
 from fusili_mir.geometry import FrameGrid
 
 __all__ = ["retuned_attacks", "retuned_envelope", "retuned_frames"]
+
+
+_BLOCK_ROWS = 2**12
 
 
 def retuned_frames(frames: Float32, frame_sec: float, retuning: Retuning) -> tuple[Float32, FrameGrid]:
@@ -40,9 +45,12 @@ def retuned_frames(frames: Float32, frame_sec: float, retuning: Retuning) -> tup
     grid = FrameGrid(len(frames), step_sec, retuning.start_sec, retuning.duration_sec, retuning.start_sec)
     if retuning.is_steady:
         return frames, grid
-    even = _interpolated(frames, retuning.to_read_sec(grid.centre(np.arange(len(frames)))) / frame_sec - 0.5)
-    length = np.linalg.norm(even, axis=1, keepdims=True)
-    return np.asarray(even / np.maximum(length, np.finfo(np.float32).tiny), dtype=np.float32), grid
+    place = retuning.to_read_sec(grid.centre(np.arange(len(frames)))) / frame_sec - 0.5
+    even = np.zeros_like(frames)
+    for rows, values in _interpolated(frames, place):
+        length = np.linalg.norm(values, axis=1, keepdims=True)
+        even[rows] = values / np.maximum(length, np.finfo(np.float32).tiny)
+    return even, grid
 
 
 def retuned_envelope(envelope: SoundEnvelope, retuning: Retuning) -> SoundEnvelope:
@@ -51,7 +59,10 @@ def retuned_envelope(envelope: SoundEnvelope, retuning: Retuning) -> SoundEnvelo
     if retuning.is_steady:
         return replace(envelope, step_sec=step_sec)
     place = _places(len(envelope.rise), step_sec, envelope.step_sec, retuning)
-    rise, level = (_interpolated(values, place) for values in (envelope.rise, envelope.level))
+    rise, level = np.zeros_like(envelope.rise), np.zeros_like(envelope.level)
+    for result, values in ((rise, envelope.rise), (level, envelope.level)):
+        for rows, some in _interpolated(values, place):
+            result[rows] = some
     return replace(envelope, rise=rise, level=level, step_sec=step_sec)
 
 
@@ -61,8 +72,10 @@ def retuned_attacks(attacks: AttackMap, retuning: Retuning) -> AttackMap:
     if retuning.is_steady:
         return replace(attacks, step_sec=step_sec)
     place = _places(len(attacks), step_sec, attacks.step_sec, retuning)
-    strength = _interpolated(attacks.strength.astype(np.float32), place)
-    return replace(attacks, strength=strength.astype(np.float16), step_sec=step_sec)
+    strength = np.zeros_like(attacks.strength)
+    for rows, some in _interpolated(attacks.strength, place):
+        strength[rows] = some
+    return replace(attacks, strength=strength, step_sec=step_sec)
 
 
 def _places(n_steps: int, step_sec: float, read_step_sec: float, retuning: Retuning) -> Float64:
@@ -71,10 +84,15 @@ def _places(n_steps: int, step_sec: float, read_step_sec: float, retuning: Retun
     return retuning.to_read_sec(seconds) / read_step_sec
 
 
-def _interpolated(values: Float32, place: Float64) -> Float32:
-    """Return values [shape=(n, ...)] at places between them [shape=(m,)]."""
-    place = place.clip(0, len(values) - 1)
-    before = np.minimum(place.astype(np.int64), max(len(values) - 2, 0))
-    share = (place - before).astype(np.float32).reshape(-1, *[1] * (values.ndim - 1))
-    after = np.minimum(before + 1, len(values) - 1)
-    return np.asarray((1 - share) * values[before] + share * values[after], dtype=np.float32)
+def _interpolated(
+    values: Float32 | npt.NDArray[np.float16], place: Float64
+) -> Iterator[tuple[slice, Float32]]:
+    """Yield values [shape=(n, ...)] at places between them [shape=(m,)], some rows at a time; not those of 0."""
+    for start in range(0, len(place), _BLOCK_ROWS):
+        some = place[start : start + _BLOCK_ROWS].clip(0, len(values) - 1)
+        before = np.minimum(some.astype(np.int64), max(len(values) - 2, 0))
+        share = (some - before).astype(np.float32).reshape(-1, *[1] * (values.ndim - 1))
+        here, there = values[before], values[np.minimum(before + 1, len(values) - 1)]
+        if here.any() or there.any():
+            here, there = here.astype(np.float32), there.astype(np.float32)
+            yield slice(start, start + len(some)), np.asarray((1 - share) * here + share * there)

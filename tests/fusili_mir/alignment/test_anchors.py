@@ -47,7 +47,7 @@ def test_a_text_that_is_no_anchor_is_refused_in_one_line(text: str, expected: st
     ("content", "expected"),
     [
         ("measure,time\n3,4\n", "no column `second`; expected a header with measure, pass, note"),
-        ("measure,second\n3,4\n4,late\n", "line 3: could not convert"),
+        ("measure,second\n3,4\n4,late\n", "line 3: 'late' is not a time; expected seconds or m:ss"),
         (
             "measure,note,second\n3,n1,4\n",
             "line 2: an anchor without a measure, a note or a place",
@@ -58,6 +58,11 @@ def test_a_table_that_cannot_be_used_says_why_and_where(tmp_path: Path, content:
     (tmp_path / "anchors.csv").write_text(content)
     with pytest.raises(InputError, match=expected):
         as_anchors(tmp_path / "anchors.csv")
+
+
+def test_a_table_may_have_minutes_and_seconds(tmp_path: Path) -> None:
+    (tmp_path / "anchors.csv").write_text("measure,second\n3,42.5\n9,1:02.5\n")
+    assert [anchor.second for anchor in as_anchors(tmp_path / "anchors.csv")] == [42.5, 62.5]
 
 
 def test_a_table_that_is_missing_is_one_clear_line(tmp_path: Path) -> None:

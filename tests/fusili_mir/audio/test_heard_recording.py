@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import errno
+import os
+import sys
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -9,7 +11,7 @@ import numpy as np
 import pytest
 
 from fusili_mir.arrays import Float32
-from fusili_mir.audio import heard_recording
+from fusili_mir.audio import audio_samples, heard_recording
 from fusili_mir.audio.heard_recording import HeardRecording
 from fusili_mir.audio.recording import AudioSamples
 from fusili_mir.errors import InputError
@@ -51,6 +53,29 @@ def test_long_recordings_are_kept_in_a_file_unchanged(monkeypatch, in_memory_byt
     samples = noise(12_345)
     with HeardRecording(AudioSamples(samples, RATE_HZ), RATE_HZ) as heard:
         np.testing.assert_array_equal(np.concatenate(list(heard.blocks())), samples)
+
+
+@pytest.mark.parametrize("in_memory_bytes", [1, 40_000, 2**26])
+def test_silence_is_a_hole_in_the_file_and_is_heard_as_silence(monkeypatch, in_memory_bytes: int) -> None:
+    monkeypatch.setattr(heard_recording, "_IN_MEMORY_BYTES", in_memory_bytes)
+    monkeypatch.setattr(audio_samples, "BLOCK_VALUES", 1000)
+    samples = noise(30_000)
+    samples[:5_000] = samples[9_000:21_000] = samples[26_000:] = 0.0
+    with HeardRecording(AudioSamples(samples, RATE_HZ), RATE_HZ) as heard:
+        np.testing.assert_array_equal(np.concatenate(list(heard.blocks())), samples)
+        np.testing.assert_array_equal(heard.read(25_000, 30_000), samples[25_000:])
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems may fill holes")
+def test_hours_of_silence_take_no_room_on_the_disk(monkeypatch) -> None:
+    monkeypatch.setattr(heard_recording, "_IN_MEMORY_BYTES", 2**20)
+    samples = np.zeros(4_000_000, np.float32)
+    samples[:RATE_HZ] = noise(RATE_HZ)
+    with HeardRecording(AudioSamples(samples, RATE_HZ), RATE_HZ) as heard:
+        heard._file.flush()
+        status = os.fstat(heard._file.fileno())
+        assert status.st_size == 16_000_000
+        assert 512 * status.st_blocks < 4_000_000
 
 
 def test_a_quiet_recording_is_amplified_and_says_by_how_much() -> None:

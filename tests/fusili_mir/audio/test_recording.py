@@ -134,6 +134,11 @@ WITH_INFINITIES[8_000] = [np.inf, -np.inf]
         ("empty.wav", content(b""), "the file is empty"),
         ("text.wav", content(b"hello, this is text"), "not a sound file"),
         ("text.mp3", content(b"hello, this is text"), "not a sound file"),
+        (
+            "login.mp3",
+            content(b"\xef\xbb\xbf\n<!DOCTYPE html><html>Log in</html>"),
+            "a web page, not a sound file",
+        ),
         ("noise.raw", content(bytes(1_000)), "not a sound file"),
         ("image.png", content(b"\x89PNG\r\n\x1a\n" + bytes(100)), "not a sound file"),
         ("cut.flac", cut_flac, "cut.flac: "),

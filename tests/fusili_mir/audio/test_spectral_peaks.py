@@ -2,8 +2,10 @@
 
 import numpy as np
 import pytest
+from scipy.fft import rfft
 
 from fusili_mir.arrays import Float32
+from fusili_mir.audio import spectral_peaks
 from fusili_mir.audio.spectral_peaks import find_peaks
 
 RATE_HZ = 16_000
@@ -60,3 +62,22 @@ def test_some_seconds_can_be_taken_out() -> None:
 def test_what_is_shorter_than_a_window_has_no_peaks(n_samples: int) -> None:
     assert len(find_peaks([np.ones(n_samples, np.float32)], RATE_HZ)) == 0
     assert len(find_peaks([np.zeros(20_000, np.float32)], RATE_HZ)) == 0
+
+
+def test_silence_is_not_analysed_and_what_follows_it_keeps_its_time(monkeypatch) -> None:
+    sound = np.concatenate(
+        (tones(440, seconds=4.0), np.zeros(20 * RATE_HZ, np.float32), tones(440, seconds=4.0))
+    )
+    blocks = [sound[start : start + 2**14] for start in range(0, len(sound), 2**14)]
+    whole = find_peaks([sound], RATE_HZ)
+    analysed: list[int] = []
+
+    def counted(windows: Float32) -> np.ndarray:
+        analysed.append(len(windows))
+        return np.asarray(rfft(windows))
+
+    monkeypatch.setattr(spectral_peaks, "rfft", counted)
+    found = find_peaks(blocks, RATE_HZ)
+    assert 32 <= sum(analysed) < 50  # windows that are a quarter of a second apart, in 8 of 28 s
+    for name in ("seconds", "cents", "magnitude"):
+        np.testing.assert_array_equal(getattr(found, name), getattr(whole, name))

@@ -1,12 +1,14 @@
 from __future__ import annotations
 
 import math
+import tracemalloc
 
 import numpy as np
 import pytest
 
 from fusili_mir.audio.attack_map import N_PITCHES, AttackMap
 from fusili_mir.audio.sound_envelope import SoundEnvelope
+from fusili_mir.decoding import onset_evidence
 from fusili_mir.decoding.onset_evidence import AnyOnsets, NoOnsets, OnsetEvidence, PitchedOnsets, StopPitches
 from fusili_mir.decoding.timing_law import TimingLaw
 
@@ -52,6 +54,33 @@ def test_a_stop_begins_where_its_own_pitch_is_struck() -> None:
 def test_half_of_a_chord_is_half_of_its_strength() -> None:
     nats = EVIDENCE.nats(2, slice(0, 100))
     assert nats[[20, 40]] == pytest.approx([3.5 * math.sqrt(2) * math.log(0.53 / 0.3)] * 2, rel=1e-3)
+
+
+def test_long_recordings_are_looked_at_in_parts_that_say_the_same(monkeypatch) -> None:
+    strength = np.random.default_rng(0).uniform(size=(4001, N_PITCHES)).astype(np.float16)
+    evidence = PitchedOnsets(AttackMap(strength), pitches_of([C], [E]), LAW)
+    whole = evidence.nats(1, slice(0, 2000))
+    ranges = np.array([3, 5, 130, 131, 250, 1990, 2500])
+    block = evidence.block(ranges, slice(0, 2))
+    monkeypatch.setattr(onset_evidence, "_KEPT_CELLS", 64)
+    in_parts = PitchedOnsets(AttackMap(strength), pitches_of([C], [E]), LAW)
+    assert in_parts.n_cells == 2000
+    for first, end in ((0, 10), (60, 70), (50, 400), (1999, 2000), (63, 64), (1000, 1000), (1990, 2100)):
+        assert in_parts.nats(1, slice(first, end)).tolist() == whole[first:end].tolist()
+    assert in_parts.block(ranges, slice(0, 2)).tolist() == block.tolist()
+
+
+def test_evidence_takes_as_much_memory_for_a_short_recording_as_for_a_long_one() -> None:
+    peaks = []
+    for n_steps in (60_000, 240_000):
+        evidence = PitchedOnsets(AttackMap(np.ones((n_steps, N_PITCHES), np.float16)), pitches_of([C]), LAW)
+        tracemalloc.start()
+        for cell in range(0, n_steps // 2, 100):
+            evidence.nats(0, slice(cell, cell + 100))
+            evidence.block(np.arange(cell, cell + 50, 2), slice(0, 1))
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    assert peaks[1] < 1.2 * peaks[0]
 
 
 def test_some_cells_are_a_part_of_all() -> None:

@@ -1,11 +1,14 @@
 from __future__ import annotations
 
+import tracemalloc
+
 import numpy as np
 import pytest
 
 from fusili_mir.arrays import Int64
 from fusili_mir.decoding.course import Course
-from fusili_mir.decoding.section_lattice import SectionGraph
+from fusili_mir.decoding.rough_search import DecodingOptions
+from fusili_mir.decoding.section_lattice import SectionGraph, build_lattice
 from fusili_mir.decoding.section_search import search_sections
 from fusili_mir.decoding.similarity import CourseSimilarity, unit_vectors
 
@@ -135,3 +138,14 @@ def test_no_path_races_through_a_long_piece_for_what_sounds_alike(seed: int) -> 
         cut_cost=np.full(n_measures, 30.0, np.float32),
     )
     assert search_sections(heard, one_section, 0.1, SCALE).measures == ((0, n_measures),)
+
+
+def test_only_one_of_the_two_sweeps_keeps_its_paths() -> None:
+    similarity = recording(*REPEATED * 8, alike=(3, 9))
+    lattice, emission = build_lattice(similarity, graph(cut_cost=30.0), FRAME_SEC, SCALE, DecodingOptions())
+    tracemalloc.start()
+    search_sections(similarity, graph(cut_cost=30.0), FRAME_SEC, SCALE)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    paths = 2 * 4 * len(emission) * int((lattice.section >= 0).sum())  # bytes of one sweep
+    assert peak < 1.6 * paths + emission.nbytes

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import tracemalloc
 from dataclasses import replace
 
 import numpy as np
@@ -66,7 +67,7 @@ def slow_stops(similarity: CourseSimilarity) -> list[list[float]]:
             )
             for stop in range(len(course))
         ]
-        for frame in similarity.frames
+        for frame in similarity.frames[:]
     ]
 
 
@@ -165,3 +166,46 @@ def test_onsets_count_in_full_and_columns_by_how_new_they_look() -> None:
     similarity = CourseSimilarity(looks, np.ones((5, 1), bool), looks[:, 0], course)
     assert similarity.stop_weights() == pytest.approx([0, 0, 1, 0.2, 2])
     assert random_similarity(0).stop_weights().tolist() == [1, 1, 1, 1]
+
+
+def test_chosen_frames_say_the_same_as_a_copy_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fusili_mir.decoding.similarity._POOLED_ROWS", 32)
+    similarity = random_similarity(6, n_frames=100)
+    chosen = np.delete(np.arange(100), [0, 17, 18, 50, 99])
+    some, copy = similarity.among(chosen), replace(similarity, frames=similarity.frames[chosen])
+    assert len(some.frames) == 95
+    pairs = np.array([0, 7, 94, 30]), np.array([0, 3, 1, 2])
+    baseline = copy.baseline(5.0)
+    for found, expected in (
+        (some.block(slice(10, 40), slice(1, 4)), copy.block(slice(10, 40), slice(1, 4))),
+        (some.pooled(2), copy.pooled(2)),
+        (some.baseline(5.0), baseline),
+        (some.prominence(5.0, baseline), copy.prominence(5.0, baseline)),
+        (some.pairs(*pairs), copy.pairs(*pairs)),
+        (some.among(np.arange(3, 9)).pooled(1), copy.among(np.arange(3, 9)).pooled(1)),
+        (pool_frames(some.frames, 8)[:], pool_frames(copy.frames, 8)[:]),
+    ):
+        np.testing.assert_array_equal(found, expected)
+    last = pool_frames(copy.frames, 8)[11:]
+    assert last == pytest.approx(np.mean(copy.frames[88:], axis=0)[None])
+    np.testing.assert_array_equal(np.asarray(some.frames), copy.frames)
+
+
+def test_silence_has_a_baseline_of_zero_which_is_not_computed(monkeypatch: pytest.MonkeyPatch) -> None:
+    similarity = random_similarity(0)
+    assert isinstance(similarity.frames, np.ndarray)
+    similarity.frames[:] = 0.0
+    assert log_mean_exp(5.0 * similarity.pooled(1), axis=1).tolist() == [0.0] * 40
+    monkeypatch.setattr(CourseSimilarity, "_columns", None)
+    assert similarity.baseline(5.0).tolist() == [0.0] * 40
+
+
+def test_choosing_frames_copies_none() -> None:
+    similarity = random_similarity(0, n_frames=200_000)
+    tracemalloc.start()
+    some = similarity.among(np.arange(1, 200_000))
+    pool_frames(some.frames, 64)
+    some.block(slice(1000, 1064), slice(0, 4))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 0.9 * 200_000 * 8 * 4

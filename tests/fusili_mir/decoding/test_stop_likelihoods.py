@@ -29,7 +29,7 @@ def random_similarity(seed: int) -> CourseSimilarity:
 
 def slow_likelihoods(similarity: CourseSimilarity, is_silent: np.ndarray) -> Float64:
     """All likelihoods, by their definitions."""
-    cosines = np.einsum("crd,md->mcr", similarity.embeddings, similarity.frames).max(axis=2)  # (M, C)
+    cosines = np.einsum("crd,md->mcr", similarity.embeddings, similarity.frames[:]).max(axis=2)  # (M, C)
     baseline = np.log(np.exp(SCALE * cosines).mean(axis=1))
     course = similarity.course
     looks = [course.columns[course.first[stop] : course.first[stop + 1]] for stop in range(len(course))]

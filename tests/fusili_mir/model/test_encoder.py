@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import tracemalloc
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,6 +18,8 @@ from example_bundles import (
 from example_scores import VOLTAS, measure, melody, note, score
 from PIL import Image
 
+from fusili_mir.audio import audio_samples, heard_recording
+from fusili_mir.audio.pitch_curve import PitchCurve
 from fusili_mir.audio.recording import AudioSamples
 from fusili_mir.errors import FusiliError, InputError
 from fusili_mir.geometry import FrameGrid
@@ -190,6 +193,57 @@ def test_a_recording_at_another_rate_is_heard_at_the_same_times(pitch: Bundle) -
     assert frames[1].tolist() == frames[0].tolist()
     heard = [NATURALS.index(name) for name in ("C4", "E4", "G4")]
     assert frames[0].tolist() == [k for pitch_axis in heard for k in [pitch_axis] * 8 + [NOTHING] * 2][:-2]
+
+
+def bytes_of_results(encoded: EncodedAudio) -> int:
+    assert encoded.envelope is not None
+    assert encoded.attacks is not None
+    assert encoded.clip_embeddings is not None
+    arrays = (
+        encoded.frames,
+        encoded.clip_embeddings,
+        encoded.envelope.rise,
+        encoded.envelope.level,
+        encoded.attacks.strength,
+    )
+    return sum(array.nbytes for array in arrays)
+
+
+@pytest.mark.parametrize("pitch_curve", [None, PitchCurve(np.array([0.0, 480.0]), np.array([-30.0, 30.0]))])
+def test_longer_recordings_need_more_memory_only_for_their_results(
+    pitch: Bundle, monkeypatch, pitch_curve: PitchCurve | None
+) -> None:
+    monkeypatch.setattr(heard_recording, "_IN_MEMORY_BYTES", 2**16)
+    monkeypatch.setattr(heard_recording, "_BLOCK_SAMPLES", 2**12)  # what passes by must not hide what stays
+    monkeypatch.setattr(audio_samples, "BLOCK_VALUES", 2**14)
+    encoder = Encoder(pitch, "cpu", 1, batch_size=1)
+    minute = sine_recording(melody_notes(NATURALS, note_sec=0.3), end_sec=60.0)
+    encoder.encode_recording(AudioSamples(minute, 16_000))  # opens the graph
+    peaks, results = [], []
+    for n_minutes in (4, 12):
+        sound = AudioSamples(np.tile(minute, n_minutes), 16_000)
+        tracemalloc.start()
+        encoded = encoder.encode_recording(sound, pitch=pitch_curve)
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+        results.append(bytes_of_results(encoded))
+    n_copies = 1 if pitch_curve is None else 2  # what drifts is put on an even grid: both exist for a moment
+    assert peaks[1] - peaks[0] < (n_copies + 0.25) * (results[1] - results[0])
+
+
+def test_frames_in_long_silence_are_zero_and_all_others_as_before(pitch: Bundle) -> None:
+    notes = melody_notes(NATURALS)
+    sound = sine_recording(notes, end_sec=60.0)  # silent from 6.8 s on; clips of 20 s
+    encoder = Encoder(pitch, "cpu", 1)
+    encoded = encoder.encode_recording(AudioSamples(sound, 16_000))
+    whole = encoder.encode_samples(sound)
+    silent = ~encoded.frames.any(axis=1)
+    assert np.array_equal(encoded.frames[~silent], whole[~silent])
+    assert silent[-500:].all()
+    assert not silent[:450].any()
+    assert encoded.sound.is_silent[silent].all()
+    assert encoded.clip_embeddings is not None
+    assert encoded.clip_embeddings.any(axis=1).all()
 
 
 def test_silence_around_the_music_holds_no_note(pitch: Bundle) -> None:
