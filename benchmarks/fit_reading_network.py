@@ -298,7 +298,7 @@ def measure(folder: Path, network: ReadingNetwork) -> None:
     print("|" + " --- |" * 5)
     for kind, pattern in (("songs", "valid-lc"), ("quartets", "valid-sq"), ("textures", "valid-texture")):
         strips = read_strips(folder, pattern)
-        for condition in ("clean", "worn"):
+        for condition in ("clean", "worn") if strips else ():
             rng = random_stream(2, kind)
             counts = np.zeros(5, np.int64)
             for strip in strips:
