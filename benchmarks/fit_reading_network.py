@@ -53,7 +53,9 @@ TEXTURE_MEASURES, OCTAVE_LINES = 14, 0.12
 BATCH_SIZE, LEARNING_RATE, WARM_UP, WIDEST_PX = 16, 3e-3, 60, 1200
 HEAD_WEIGHT = 2.0  # of a cell with a head, beside one without
 SURE = 0.5
-TRAINED_ON = "engraved staves of songs and quartets (OpenScore, CC0, training split) and textures made by rule"
+TRAINED_ON = (
+    "engraved staves of songs and quartets (OpenScore, CC0, training split) and textures made by rule"
+)
 
 
 @dataclass(frozen=True)

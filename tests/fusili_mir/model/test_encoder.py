@@ -295,6 +295,7 @@ def test_several_batches_at_once_give_the_same_embeddings(tmp_path: Path, monkey
         monkeypatch.setattr(sessions, "usable_cpus", lambda n_cpus=n_cpus: n_cpus)
         encoder = Encoder(default_bundle(), "cpu")
         audio = encoder.encode_recording((sound, 16_000))
+        assert audio.attacks is not None
         encoded.append((encoder.encode_pages(pages).embeddings, audio.frames, audio.attacks.strength))
     for one, several in zip(*encoded, strict=True):
         assert np.array_equal(one, several)

@@ -136,7 +136,7 @@ def ink_graph(n_middles: int = N_MIDDLES) -> bytes:
         helper.make_node("Unsqueeze", ["nothing", "last"], ["blank"]),
         helper.make_node("Add", ["blank", "natural"], ["alterations"]),
     ]
-    outputs = {
+    outputs: dict[str, list[str | int | None]] = {
         "heads": ["b", "c", N_ROWS],
         "struck": ["b", "c", N_ROWS],
         "middles": ["b", "c", n_middles],
