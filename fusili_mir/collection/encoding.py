@@ -45,7 +45,7 @@ def encode_file(filename: str | os.PathLike[str], encoder: Encoder) -> EncodedPi
 def encode_score(pages: Pages, encoder: Encoder) -> EncodedPiece:
     """Encode the pages of a score."""
     spec = encoder.bundle.image
-    encoded = encoder.encode_pages(pages)
+    encoded = encoder.embed_pages(pages)
     whole, halves = segment_pages(pages, spec), halve_systems(pages, spec)
     assert encoded.segment_embeddings is not None  # noqa: S101
     last = np.cumsum([len(segment.columns) for segment in whole])

@@ -148,7 +148,7 @@ def pool_frames(frames: FrameRows, factor: int) -> FrameRows:
     >>> pool_frames(np.array([[1.0], [3.0], [5.0]], np.float32), factor=2).tolist()
     [[2.0], [5.0]]
     """
-    if factor == 1:
+    if factor == 1 or not len(frames):
         return frames
     means = []
     n_rows = max(1, _POOLED_ROWS // factor) * factor  # whole groups

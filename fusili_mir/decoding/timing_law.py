@@ -31,7 +31,8 @@ class TimingLaw:
     onset_strength : float
         Strength of the attack of a pitch at which an onset is as likely as not.
     read_onset_weight, read_onset_strength : float
-        The same where pitches are read from an image, and are less certain.
+        The same where pitches are read from an image, and are less certain. Where they are struck less strongly
+        than that, an onset is refined to that of anything.
     faintest_strength, most_onset_nats, least_onset_nats : float
         Added to strengths before the logarithm; bounds of the log-ratio, before the weight.
     arrival_weight : float

@@ -31,7 +31,7 @@ from fusili_mir.model.batch_size import choose_batch_size, typical_batch
 from fusili_mir.model.bundle import Bundle, Tower
 from fusili_mir.model.clips import Clip, ClipLayout, cut_clips
 from fusili_mir.model.encoded import EncodedAudio, EncodedScore
-from fusili_mir.model.note_reading import ReadingGraph, pitches_on_axis
+from fusili_mir.model.note_reading import READING_INPUT, READING_OUTPUTS, ReadingGraph, pitches_on_axis
 from fusili_mir.model.retuned_frames import retuned_attacks, retuned_envelope, retuned_frames
 from fusili_mir.model.runs_at_once import map_at_once
 from fusili_mir.model.score_segments import ScoreSegment, cut_image, segment_pages
@@ -157,7 +157,7 @@ class Encoder:
         return similarity.to_numpy()
 
     def encode_pages(self, pages: Pages, progress: bool = False) -> EncodedScore:
-        """Encode a score.
+        """Encode a score, and read the notes on its images, if the bundle can.
 
         Parameters
         ----------
@@ -169,6 +169,10 @@ class Encoder:
         -------
         EncodedScore
         """
+        return self.with_pitches(self.embed_pages(pages, progress), pages, progress)
+
+    def embed_pages(self, pages: Pages, progress: bool = False) -> EncodedScore:
+        """Encode a score without reading its notes; see `encode_pages`."""
         segments = segment_pages(pages, self.bundle.image)
         n_columns = sum(len(segment.columns) for segment in segments)
         n_rows, d = self.bundle.image.rows, self.bundle.manifest.embedding_dim
@@ -182,8 +186,7 @@ class Encoder:
                 masks.add(np.broadcast_to(segment.rows_shown, kept.shape[:2]))
             pooled.add(whole)
         axis = ScoreAxis(np.concatenate([segment.columns for segment in segments]))
-        encoded = EncodedScore(axis, embeddings.array(), masks.array(), pooled.array())
-        return self.with_pitches(encoded, pages, progress)
+        return EncodedScore(axis, embeddings.array(), masks.array(), pooled.array())
 
     def pool_segments(self, segments: Sequence[ScoreSegment], pages: Pages) -> Float32:
         """Return the global embeddings of segments of some pages [shape=(n, d)]."""
@@ -215,7 +218,11 @@ class Encoder:
         if pages.score is not None or self._note_reading is None:
             return score
         graph, session = self._note_reading
-        return replace(score, pitches=pitches_on_axis(session, graph, pages, score.axis, progress))
+
+        def read(strips: Float32) -> list[Float32]:
+            return self.run_in_memory(session, READING_INPUT, strips, list(READING_OUTPUTS))
+
+        return replace(score, pitches=pitches_on_axis(read, graph, pages, score.axis, progress))
 
     @cached_property
     def _note_reading(self) -> tuple[ReadingGraph, GraphSession] | None:
@@ -223,9 +230,9 @@ class Encoder:
         graph = ReadingGraph.of(self.bundle)
         if graph is None:
             return None
-        return graph, open_session(
-            graph.read(self.bundle), self._device, self._n_threads, self._device_options
-        )
+        session = open_session(graph.read(self.bundle), self._device, self._n_threads, self._device_options)
+        graph.check(session)
+        return graph, session
 
     def check(self) -> None:
         """Raise now what would be raised later: a missing runtime, a device or a graph that cannot be used."""
@@ -399,7 +406,7 @@ class Encoder:
             if len(batch) == 1:
                 raise
             half = (len(batch) + 1) // 2
-            self._batch_size = half
+            self._batch_size = min(half, self.batch_size)
             halves = [
                 self.run_in_memory(session, name, part, outputs) for part in (batch[:half], batch[half:])
             ]

@@ -7,8 +7,9 @@ have in common: which row has a head, what the middle line means (the clef), and
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -38,6 +39,7 @@ __all__ = [
     "SPACE_PX",
     "STEP_PX",
     "ReadStaff",
+    "ReadStrips",
     "ReadingGraph",
     "pitches_on_axis",
 ]
@@ -57,7 +59,7 @@ READING_OUTPUTS = ("heads", "struck", "middles", "alterations")
 of what the middle line means [shape=(B, C, 40)], and of alterations [shape=(B, C, 33, 5)]."""
 
 _STEPS_PER_OCTAVE = 7
-_MOST_STRIPS = 16  # that go through the graph at once
+_MOST_COLUMNS = 4096  # of all strips that go through the graph at once: some 140 MB
 _ROUNDING = 1e-2  # of places on pages, in columns
 _LEAST = 1e-3  # probability of a middle line that is worth a look
 
@@ -90,6 +92,16 @@ class ReadingGraph:
         graph = bundle.read_file(self.file, self.sha256, "graph_bytes")
         check_graph(str(bundle.folder / self.file), graph)
         return graph
+
+    def check(self, session: GraphSession) -> None:
+        """Raise if an opened graph has other inputs or outputs than one that reads notes."""
+        inputs = sorted(each.name for each in session.session.get_inputs())
+        outputs = sorted(each.name for each in session.session.get_outputs())
+        if inputs != [READING_INPUT] or outputs != sorted(READING_OUTPUTS):
+            raise InputError(
+                f"{self.file}: a graph from {', '.join(inputs)} to {', '.join(outputs)}; "
+                f"expected one from {READING_INPUT} to {', '.join(READING_OUTPUTS)}: export the bundle again"
+            )
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,15 +151,19 @@ def _add_pitches(found: Float32, by_row: Float32, middle: int) -> None:
                 found[:, natural + alteration] += by_row[:, row, place]
 
 
+ReadStrips: TypeAlias = Callable[[Float32], list[Float32]]
+"""Runs strips through the graph, and returns its outputs."""
+
+
 def pitches_on_axis(
-    session: GraphSession, graph: ReadingGraph, pages: Pages, axis: ScoreAxis, progress: bool = False
+    read_strips: ReadStrips, graph: ReadingGraph, pages: Pages, axis: ScoreAxis, progress: bool = False
 ) -> Float32:
     """Read all systems of some pages.
 
     Parameters
     ----------
-    session : GraphSession
-        The opened graph.
+    read_strips : callable
+        What runs strips through the graph.
     graph : ReadingGraph
     pages : Pages
     axis : ScoreAxis
@@ -166,25 +182,23 @@ def pitches_on_axis(
         own = np.flatnonzero(columns["system"] == system["system"])
         if not len(own):
             continue
-        read = _read_system(session, graph, pages, int(system["system"])).pitches()
+        read = _read_system(read_strips, graph, pages, int(system["system"])).pitches()
         column_px = COLUMN_PX * float(system["space_px"]) / SPACE_PX  # on the page
-        edges = np.append(columns["x0"][own], columns["x1"][own[-1]]).astype(np.float64)
-        at = np.floor((edges - float(system["x0"])) / column_px + _ROUNDING).astype(np.int64)
-        at = at.clip(0, len(read) - 1)
-        pitches[own] = np.maximum.reduceat(read, at[:-1], axis=0)
+        left = columns["x0"][own].astype(np.float64) - float(system["x0"])
+        at = np.floor(left / column_px + _ROUNDING).astype(np.int64)
+        is_shown = at < len(read)
+        pitches[own] = np.maximum.reduceat(read, at.clip(0, len(read) - 1), axis=0) * is_shown[:, None]
     return pitches
 
 
-def _read_system(session: GraphSession, graph: ReadingGraph, pages: Pages, system: int) -> ReadStaff:
+def _read_system(read_strips: ReadStrips, graph: ReadingGraph, pages: Pages, system: int) -> ReadStaff:
     segment = staff_strips(pages.systems, pages.staves, system, SPACE_PX, MARGIN_SPACES)
     image = cut_segment(segment, pages.images) / np.float32(255)
     strips = image.reshape(len(segment.pieces), -1, image.shape[1])
     lacking = -strips.shape[2] % COLUMN_PX
     strips = np.pad(strips, ((0, 0), (0, 0), (0, lacking)), constant_values=1.0)
-    parts = [
-        session.run(READING_INPUT, strips[first : first + _MOST_STRIPS], list(READING_OUTPUTS))
-        for first in range(0, len(strips), _MOST_STRIPS)
-    ]
+    n_at_once = max(1, _MOST_COLUMNS * COLUMN_PX // strips.shape[2])
+    parts = [read_strips(strips[first : first + n_at_once]) for first in range(0, len(strips), n_at_once)]
     outputs = [np.concatenate(each) for each in zip(*parts, strict=True)]
     cells = (len(strips), strips.shape[2] // COLUMN_PX)
     expected = [(*cells, N_ROWS), (*cells, N_ROWS), (*cells, N_MIDDLES), (*cells, N_ROWS, len(ALTERATIONS))]

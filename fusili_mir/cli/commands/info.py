@@ -14,7 +14,9 @@ from fusili_mir.audio.ffmpeg_file import pyav_version
 from fusili_mir.audio.soundfonts import find_fluidsynth, find_soundfonts
 from fusili_mir.cli.verbosity import say
 from fusili_mir.errors import InputError, MissingExtraError
+from fusili_mir.model.attack_hearing import AttackGraph
 from fusili_mir.model.bundle import TOWERS, AudioSpec, Bundle, ImageSpec, default_bundle, load_bundle
+from fusili_mir.model.note_reading import ReadingGraph
 from fusili_mir.model.sessions import available_devices, onnxruntime_version, open_session
 
 __all__ = ["command"]
@@ -27,7 +29,7 @@ _INDENT = 15  # width of the titles, in columns of the terminal
 def command(bundle: Path | None) -> None:
     """Describe BUNDLE, by default the installed one, the devices that it can run on, and what can be read here.
 
-    The checksums of its graphs are verified, and both graphs are opened.
+    The checksums of its graphs are verified, and all of them are opened.
     """
     try:
         loaded = load_bundle(bundle) if bundle is not None else default_bundle()
@@ -54,11 +56,22 @@ def _describe(bundle: Bundle) -> None:
     for tower in TOWERS:
         spec = bundle.spec(tower)
         n_bytes = len(bundle.read_graph(tower))
-        _say("graph", f"{spec.graph}, {n_bytes / 1e6:.1f} MB, checksum {spec.sha256[:12]} is correct")
+        _say_graph(spec.graph, n_bytes, spec.sha256)
+    for graph in _decoder_graphs(bundle):
+        _say_graph(graph.file, len(graph.read(bundle)), graph.sha256)
     for title, content in (("training data", manifest.training_data), ("quality", manifest.quality)):
         for key, value in content.items():
             for each in value if isinstance(value, list) else [value]:
                 _say(title, f"{key}: {_plain(each)}")
+
+
+def _say_graph(name: str, n_bytes: int, sha256: str) -> None:
+    _say("graph", f"{name}, {n_bytes / 1e6:.1f} MB, checksum {sha256[:12]} is correct")
+
+
+def _decoder_graphs(bundle: Bundle) -> list[AttackGraph | ReadingGraph]:
+    """Return the networks that hear attacks and read notes, those that the bundle has."""
+    return [graph for graph in (AttackGraph.of(bundle), ReadingGraph.of(bundle)) if graph is not None]
 
 
 def _describe_recordings() -> None:
@@ -87,7 +100,9 @@ def _describe_machine(bundle: Bundle | None) -> None:
         return
     _say("onnxruntime", f"{version}, built for {', '.join(devices)}")
     if bundle is not None:
-        sessions = [open_session(bundle.read_graph(tower)) for tower in TOWERS]
+        graphs = [bundle.read_graph(tower) for tower in TOWERS]
+        graphs += [graph.read(bundle) for graph in _decoder_graphs(bundle)]
+        sessions = [open_session(graph) for graph in graphs]
         _say("auto", f"runs on {sessions[0].device}, {sessions[0].n_at_once} batches at once")
 
 

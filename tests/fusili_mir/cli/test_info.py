@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import shutil
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -10,7 +11,7 @@ from example_bundles import write_ink_bundle, write_pitch_bundle
 
 from fusili_mir.cli.main import main
 from fusili_mir.model import bundle as bundle_module
-from fusili_mir.model.bundle import save_bundle
+from fusili_mir.model.bundle import default_bundle, save_bundle
 
 
 def run(*arguments: str | Path) -> int:
@@ -99,6 +100,15 @@ def test_a_damaged_bundle_is_one_line_and_exit_code_1(tmp_path: Path, capsys) ->
     assert error.startswith("fusili-mir: ")
     assert "audio.onnx: sha256" in error
     assert error.count("\n") == 1
+
+
+def test_the_graphs_of_the_decoder_are_checked_too(tmp_path: Path, capsys) -> None:
+    shutil.copytree(default_bundle().folder, tmp_path / "copy")
+    assert run("info", tmp_path / "copy") == 0
+    assert "reading.onnx, " in capsys.readouterr().out
+    (tmp_path / "copy" / "reading.onnx").write_bytes(b"damaged")
+    assert run("info", tmp_path / "copy") == 1
+    assert "reading.onnx" in capsys.readouterr().err
 
 
 def test_a_missing_bundle_is_exit_code_1(tmp_path: Path, capsys) -> None:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from example_bundles import write_pitch_bundle
 from example_scores import melody, piano
 from onnx import TensorProto, helper, numpy_helper
 
+from fusili_mir.arrays import Float32
 from fusili_mir.boxes import STAFF_DTYPE, SYSTEM_DTYPE
 from fusili_mir.errors import FusiliError, InputError
 from fusili_mir.model.bundle import Bundle, default_bundle, load_bundle, save_bundle
@@ -21,11 +23,14 @@ from fusili_mir.model.note_reading import (
     LOWEST_MIDDLE,
     N_MIDDLES,
     N_ROWS,
+    READING_INPUT,
+    READING_OUTPUTS,
     ReadingGraph,
     ReadStaff,
+    ReadStrips,
     pitches_on_axis,
 )
-from fusili_mir.model.sessions import GraphSession, open_session
+from fusili_mir.model.sessions import open_session
 from fusili_mir.pages.pages import PageImages, Pages, load_pages, render_pages
 from fusili_mir.pages.score_axis import COLUMN_DTYPE, ScoreAxis
 
@@ -179,9 +184,8 @@ def axis_of(column_px: float) -> ScoreAxis:
 
 @pytest.mark.parametrize("column_px", [5.0, 10.0, 2.5])  # those of the reader have 5 px
 def test_notes_are_read_at_their_place_on_any_axis(column_px: float) -> None:
-    session: GraphSession = open_session(ink_graph(), "cpu", 1)
     axis = axis_of(column_px)
-    pitches = pitches_on_axis(session, GRAPH, drawn_pages(), axis)
+    pitches = pitches_on_axis(reading_with(ink_graph()), GRAPH, drawn_pages(), axis)
     column, pitch = np.unravel_index(pitches.argmax(), pitches.shape)
     assert int(pitch) + 21 == 67  # G4
     begin, end = axis.columns["x0"][column], axis.columns["x1"][column]
@@ -189,6 +193,11 @@ def test_notes_are_read_at_their_place_on_any_axis(column_px: float) -> None:
     assert end > 200
     far = np.abs(axis.columns["x0"] - 205) > 20
     assert pitches[far].max() < 0.01
+
+
+def reading_with(graph: bytes) -> ReadStrips:
+    session = open_session(graph, "cpu", 1)
+    return lambda strips: session.run(READING_INPUT, strips, list(READING_OUTPUTS))
 
 
 def with_reading(folder: Path, graph: bytes, **said: Any) -> Bundle:
@@ -231,9 +240,44 @@ def test_a_manifest_that_says_nothing_about_the_network_is_refused(tmp_path: Pat
 
 
 def test_a_network_with_other_clefs_is_refused() -> None:
-    session = open_session(ink_graph(n_middles=12), "cpu", 1)
     with pytest.raises(FusiliError, match=r"reading.onnx gives middles of shape \(1, .*, 12\)"):
-        pitches_on_axis(session, GRAPH, drawn_pages(), axis_of(5.0))
+        pitches_on_axis(reading_with(ink_graph(n_middles=12)), GRAPH, drawn_pages(), axis_of(5.0))
+
+
+def test_a_graph_of_another_kind_is_refused_before_anything_is_encoded(tmp_path: Path) -> None:
+    audio = write_pitch_bundle(tmp_path / "other").read_graph("audio")
+    bundle = with_reading(tmp_path / "bundle", audio)
+    with pytest.raises(
+        InputError, match=r"reading.onnx: a graph from .*; expected one from strips to heads, "
+    ):
+        Encoder(bundle, "cpu", 1).check()
+
+
+def test_columns_beyond_what_is_read_show_nothing() -> None:
+    axis = axis_of(5.0)
+    longer = axis.columns[-1:].copy()
+    longer["x0"], longer["x1"] = 350.0, 700.0
+    pitches = pitches_on_axis(
+        reading_with(ink_graph()), GRAPH, drawn_pages(), ScoreAxis(np.append(axis.columns, longer))
+    )
+    assert not pitches[-1].any()
+
+
+def test_strips_of_many_staves_are_read_a_few_at_a_time() -> None:
+    pages = drawn_pages()
+    staves = np.repeat(pages.staves, 40)
+    staves["staff"], staves["x1"] = np.arange(40), 3000
+    systems = pages.systems.copy()
+    systems["n_staves"], systems["x1"] = 40, 3000
+    read, sizes = reading_with(ink_graph()), []
+
+    def counted(strips: Float32) -> list[Float32]:
+        sizes.append(strips.shape)
+        return read(strips)
+
+    pitches_on_axis(counted, GRAPH, replace(pages, systems=systems, staves=staves), axis_of(5.0))
+    assert sum(size[0] for size in sizes) == 40
+    assert max(size[0] * size[2] for size in sizes) <= 4096 * 4
 
 
 def test_a_bundle_is_saved_with_its_network_or_without_both(tmp_path: Path) -> None:
