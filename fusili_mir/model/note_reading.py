@@ -47,7 +47,7 @@ __all__ = [
 SPACE_PX, MARGIN_SPACES = 8, 6.0
 STEP_PX, COLUMN_PX = 4, 4
 N_ROWS = 33
-"""Rows from the top: the middle one is the middle line, each other one a step above or below it."""
+"""Number of rows, counted from the top. The middle row is the middle line; a row is one step of the scale."""
 LOWEST_MIDDLE, N_MIDDLES = 12, 40
 """What the middle line may mean, in steps above C0: 34 (B4) with a treble clef, 22 (D3) with a bass clef."""
 ALTERATIONS = (-2, -1, 0, 1, 2)
