@@ -18,6 +18,7 @@ from fusili_mir.errors import InputError
 from fusili_mir.model.bundle import Bundle
 from fusili_mir.model.encoded import EncodedScore
 from fusili_mir.model.encoder import Encoder
+from fusili_mir.model.note_reading import ReadingGraph
 from fusili_mir.pages.score_axis import ScoreAxis
 from fusili_mir.untrusted_arrays import read_arrays
 from fusili_mir.whole_files import write_whole
@@ -40,7 +41,7 @@ CACHE_FORMAT = 1
 
 @dataclass(frozen=True)
 class EmbeddingKey:
-    """What embeddings were made from: sha256 of the bundle's image side, and of the pages and their staves."""
+    """What embeddings were made from: sha256 of what the bundle reads with, and of the pages and their staves."""
 
     bundle: str
     score: str
@@ -48,7 +49,8 @@ class EmbeddingKey:
 
 def embedding_key(pages: Pages, bundle: Bundle) -> EmbeddingKey:
     """Return checksums of everything that the embeddings of a score depend on."""
-    spec = json.dumps(asdict(bundle.image), sort_keys=True)
+    reading = ReadingGraph.of(bundle)
+    spec = json.dumps([asdict(bundle.image), reading and reading.sha256], sort_keys=True)
     score = hashlib.sha256()
     for boxes in (pages.systems, pages.staves):
         score.update(boxes.tobytes())
@@ -88,7 +90,7 @@ def encode_pages_cached(
                 raise InputError(
                     f"{filename}: embeddings of {found} dimensions, expected {expected}; remove the file"
                 )
-            return encoder.with_pitches(known, pages, progress)
+            return known if known.pitches is not None else encoder.with_pitches(known, pages, progress)
     encoded = encoder.encode_pages(pages, progress)
     save_encoded_score(encoded, filename, key)
     return encoded
@@ -115,6 +117,8 @@ def save_encoded_score(encoded: EncodedScore, filename: str | Path, key: Embeddi
     }
     if encoded.segment_embeddings is not None:
         arrays["segment_embeddings"] = encoded.segment_embeddings
+    if encoded.pitches is not None:
+        arrays["pitches"] = encoded.pitches
     write_whole(filename, lambda file: np.savez(file, **arrays))
 
 
@@ -142,6 +146,7 @@ def load_encoded_score(filename: str | Path, key: EmbeddingKey) -> EncodedScore 
             np.asarray(arrays["embeddings"], np.float32),
             np.asarray(arrays["mask"], bool),
             arrays.get("segment_embeddings"),
+            arrays.get("pitches"),
         )
     except Exception as error:  # whatever is wrong with it, it is none of ours
         raise InputError(

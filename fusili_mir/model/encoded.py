@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from fusili_mir.arrays import Bool, Float32
-from fusili_mir.audio.attack_map import AttackMap
+from fusili_mir.audio.attack_map import N_PITCHES, AttackMap
 from fusili_mir.audio.sound_envelope import FrameSound, SoundEnvelope
 from fusili_mir.errors import InputError
 from fusili_mir.geometry import FrameGrid
@@ -48,6 +48,11 @@ class EncodedScore:
             raise InputError(
                 f"embeddings of shape {shape} and a mask of shape {self.mask.shape} for {len(self.axis)}"
                 " columns; expected (columns, patches, d) and (columns, patches)"
+            )
+        if self.pitches is not None and self.pitches.shape != (len(self.axis), N_PITCHES):
+            raise InputError(
+                f"pitches of shape {self.pitches.shape} for {len(self.axis)} columns; "
+                f"expected (columns, {N_PITCHES})"
             )
 
 

@@ -222,7 +222,8 @@ class Encoder:
         def read(strips: Float32) -> list[Float32]:
             return self.run_in_memory(session, READING_INPUT, strips, list(READING_OUTPUTS))
 
-        return replace(score, pitches=pitches_on_axis(read, graph, pages, score.axis, progress))
+        n_at_once = session.n_at_once
+        return replace(score, pitches=pitches_on_axis(read, graph, pages, score.axis, n_at_once, progress))
 
     @cached_property
     def _note_reading(self) -> tuple[ReadingGraph, GraphSession] | None:

@@ -18,6 +18,7 @@ from fusili_mir.audio.attack_map import LOWEST_PITCH, N_PITCHES
 from fusili_mir.errors import FusiliError, InputError
 from fusili_mir.model.bundle import Bundle
 from fusili_mir.model.graph_checks import check_graph
+from fusili_mir.model.runs_at_once import map_at_once
 from fusili_mir.model.sessions import GraphSession
 from fusili_mir.pages.score_axis import ScoreAxis
 from fusili_mir.pages.segments import cut_segment, staff_strips
@@ -156,7 +157,12 @@ ReadStrips: TypeAlias = Callable[[Float32], list[Float32]]
 
 
 def pitches_on_axis(
-    read_strips: ReadStrips, graph: ReadingGraph, pages: Pages, axis: ScoreAxis, progress: bool = False
+    read_strips: ReadStrips,
+    graph: ReadingGraph,
+    pages: Pages,
+    axis: ScoreAxis,
+    n_at_once: int = 1,
+    progress: bool = False,
 ) -> Float32:
     """Read all systems of some pages.
 
@@ -168,6 +174,8 @@ def pitches_on_axis(
     pages : Pages
     axis : ScoreAxis
         Their columns.
+    n_at_once : int
+        Number of systems that are read at the same time.
     progress : bool
         Whether to show a progress bar on a terminal.
 
@@ -178,11 +186,14 @@ def pitches_on_axis(
     """
     pitches = np.zeros((len(axis), N_PITCHES), np.float32)
     columns = axis.columns
-    for system in progress_bar(list(pages.systems), "reading notes", shown=progress):
+    systems = [system for system in pages.systems if (columns["system"] == system["system"]).any()]
+    strips = (
+        _strips(pages, int(system["system"]))
+        for system in progress_bar(systems, "reading notes", shown=progress)
+    )
+    found = map_at_once(lambda some: _read(read_strips, graph, some).pitches(), strips, n_at_once)
+    for system, read in zip(systems, found, strict=True):
         own = np.flatnonzero(columns["system"] == system["system"])
-        if not len(own):
-            continue
-        read = _read_system(read_strips, graph, pages, int(system["system"])).pitches()
         column_px = COLUMN_PX * float(system["space_px"]) / SPACE_PX  # on the page
         left = columns["x0"][own].astype(np.float64) - float(system["x0"])
         at = np.floor(left / column_px + _ROUNDING).astype(np.int64)
@@ -191,12 +202,16 @@ def pitches_on_axis(
     return pitches
 
 
-def _read_system(read_strips: ReadStrips, graph: ReadingGraph, pages: Pages, system: int) -> ReadStaff:
+def _strips(pages: Pages, system: int) -> Float32:
+    """Return the staves of a system as the graph takes them, [shape=(S, 128, width)]."""
     segment = staff_strips(pages.systems, pages.staves, system, SPACE_PX, MARGIN_SPACES)
     image = cut_segment(segment, pages.images) / np.float32(255)
     strips = image.reshape(len(segment.pieces), -1, image.shape[1])
     lacking = -strips.shape[2] % COLUMN_PX
-    strips = np.pad(strips, ((0, 0), (0, 0), (0, lacking)), constant_values=1.0)
+    return np.pad(strips, ((0, 0), (0, 0), (0, lacking)), constant_values=1.0)
+
+
+def _read(read_strips: ReadStrips, graph: ReadingGraph, strips: Float32) -> ReadStaff:
     n_at_once = max(1, _MOST_COLUMNS * COLUMN_PX // strips.shape[2])
     parts = [read_strips(strips[first : first + n_at_once]) for first in range(0, len(strips), n_at_once)]
     outputs = [np.concatenate(each) for each in zip(*parts, strict=True)]

@@ -10,6 +10,7 @@ from example_bundles import write_ink_bundle, write_pitch_bundle
 from example_scores import melody
 
 from fusili_mir.errors import InputError, OutputError
+from fusili_mir.model.bundle import default_bundle
 from fusili_mir.model.embedding_cache import (
     EmbeddingKey,
     embedding_key,
@@ -17,6 +18,7 @@ from fusili_mir.model.embedding_cache import (
     load_encoded_score,
     save_encoded_score,
 )
+from fusili_mir.model.encoded import EncodedScore
 from fusili_mir.model.encoder import Encoder
 from fusili_mir.pages.pages import Pages, render_pages
 
@@ -44,6 +46,13 @@ class NoEncoder(Encoder):
         raise AssertionError("encoded again")
 
 
+class NoReader(NoEncoder):
+    """Fails when it is asked to read notes."""
+
+    def with_pitches(self, score: EncodedScore, pages: Pages, progress: bool = False):
+        raise AssertionError("read again")
+
+
 def test_embeddings_are_encoded_once_and_come_back_the_same(
     tmp_path: Path, encoder: Encoder, pages: Pages
 ) -> None:
@@ -57,6 +66,33 @@ def test_embeddings_are_encoded_once_and_come_back_the_same(
     assert first.segment_embeddings is not None
     assert np.array_equal(again.segment_embeddings, first.segment_embeddings)
     assert [path.name for path in file.parent.iterdir()] == ["a.npz"]
+
+
+def test_notes_are_read_once_and_come_back_the_same(tmp_path: Path, pages: Pages) -> None:
+    images = replace(pages, score=None)
+    encoder = Encoder(default_bundle(), n_threads=1)
+    first = encode_pages_cached(images, encoder, tmp_path / "a.npz")
+    again = encode_pages_cached(images, NoReader(encoder.bundle), tmp_path / "a.npz")
+    assert first.pitches is not None
+    assert again.pitches is not None
+    assert first.pitches.max() > 0.9  # it has notes
+    assert np.array_equal(again.pitches, first.pitches)
+
+
+def test_the_key_depends_on_what_reads_notes(pages: Pages) -> None:
+    bundle = default_bundle()
+    decoder = {**bundle.manifest.decoder, "reading": {"file": "reading.onnx", "sha256": "another"}}
+    other = replace(bundle, manifest=replace(bundle.manifest, decoder=decoder))
+    assert embedding_key(pages, bundle) != embedding_key(pages, other)
+
+
+def test_pitches_of_another_shape_raise_an_error(tmp_path: Path, encoder: Encoder, pages: Pages) -> None:
+    key = embedding_key(pages, encoder.bundle)
+    save_encoded_score(encoder.encode_pages(pages), tmp_path / "a.npz", key)
+    arrays = dict(np.load(tmp_path / "a.npz"))
+    np.savez(tmp_path / "a.npz", **arrays, pitches=np.zeros((3, 88), np.float32))
+    with pytest.raises(InputError, match="damaged"):
+        load_encoded_score(tmp_path / "a.npz", key)
 
 
 def test_the_key_depends_on_pixels_staves_and_bundle(

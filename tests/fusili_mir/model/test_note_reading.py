@@ -280,6 +280,16 @@ def test_strips_of_many_staves_are_read_a_few_at_a_time() -> None:
     assert max(size[0] * size[2] for size in sizes) <= 4096 * 4
 
 
+def test_systems_that_are_read_at_once_are_read_as_one_after_another(tmp_path: Path) -> None:
+    (tmp_path / "a.musicxml").write_text(melody(40))
+    pages = replace(render_pages(tmp_path / "a.musicxml"), score=None)
+    assert len(pages.systems) > 3
+    alone, together = (Encoder(default_bundle(), "cpu", n).encode_pages(pages).pitches for n in (1, 3))
+    assert alone is not None
+    assert together is not None
+    assert np.array_equal(alone, together)
+
+
 def test_a_bundle_is_saved_with_its_network_or_without_both(tmp_path: Path) -> None:
     given = with_reading(tmp_path / "given", ink_graph())
     graphs = given.read_graph("image"), given.read_graph("audio")
