@@ -158,6 +158,8 @@ class AudioOptions:
         part.
     velocities : tuple of int
         MIDI velocities at which the keys of an instrument are recorded.
+    singing : float
+        Share of the scores with words whose voices are sung (`fusili_training.sound.singing`) and not played.
     """
 
     sample_rate_hz: int = 16_000
@@ -168,6 +170,7 @@ class AudioOptions:
     keyboard_programs: tuple[int, ...] = (0, 1)
     other_programs: tuple[int, ...] = (40, 52, 68, 73)
     velocities: tuple[int, ...] = (40, 72, 104)
+    singing: float = 0.0
 
     def __post_init__(self) -> None:
         _check(8_000 <= self.sample_rate_hz <= 96_000, "sample_rate_hz", self.sample_rate_hz, "8000 to 96000")
@@ -179,6 +182,7 @@ class AudioOptions:
             f"{', '.join(map(str, _OPUS_RATES_HZ))} with the codec opus",
         )
         _check(self.lead_sec >= 0, "lead_sec", self.lead_sec, "0 or more")
+        _check(0 <= self.singing <= 1, "singing", self.singing, "0 to 1")
         for name in ("soundfonts", "keyboard_programs", "other_programs", "velocities"):
             _check(bool(getattr(self, name)), name, getattr(self, name), "at least one")
 
