@@ -34,6 +34,7 @@ def test_what_a_recipe_does_not_name_keeps_its_default(tmp_path: Path) -> None:
         ("[segment]\nshape = 'round'", "square, staff_strips"),
         ("[segment]\nside_px = 'big'", r"segment\.side_px is 'big'"),
         ("[engraving]\nfonts = ['Comic']", "Leipzig"),
+        ("[audio]\nsinging = 1.5", "singing is 1.5; expected 0 to 1"),
         ("layouts = {organ = 1.0}", "organ"),
         ("layouts_per_piece = 0", "at least 1"),
         ("seed", "not a TOML file"),

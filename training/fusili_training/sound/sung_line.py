@@ -179,7 +179,7 @@ def shape_line(
     return SungFrames(
         pitch_hz,
         np.maximum(level, 0.0),
-        np.exp(_smoothed(_stepwise(sung, time_sec, np.log([note.gain for note in sung])))),
+        np.exp(_smoothed(_log_gain(sung, traits, time_sec))),
         _stepwise(sung, time_sec, np.array([note.tilt_db for note in sung])),
         formants[:, 0],
         formants[:, 1],
@@ -372,6 +372,15 @@ def _formants(sung: list[_Sung], traits: Traits, time_sec: Float64) -> Float64:
     return _smoothed(formants)
 
 
+def _log_gain(sung: list[_Sung], traits: Traits, time_sec: Float64) -> Float64:
+    gain = _stepwise(sung, time_sec, np.log([note.gain for note in sung]))
+    for note in sung:
+        if note.start == "nasal":
+            here = slice(*np.searchsorted(time_sec, [note.onset_sec - note.start_sec, note.onset_sec]))
+            gain[here] = np.log(_gain_of(note.pitch, _NASAL.scaled(traits.tract), note.tilt_db))
+    return gain
+
+
 def _smoothed(values: Float64) -> Float64:
     """Smooth steps over frames, (n, ...): mouths move."""
     return np.asarray(
@@ -389,7 +398,7 @@ def _bursts(note: _Sung, traits: Traits) -> list[NoiseBurst]:
         bursts.append(NoiseBurst(begin_sec, note.start_sec + 0.015, 0.6, level, centre_hz, 0.5))
     if note.start == "plosive" and note.start_sec > 0.02:
         aspired_sec = 0.008 + 0.03 * other * other  # from the burst to the vowel
-        level = note.level * 10 ** ((-8.0 + 10.0 * more) / 20)
+        level = note.level * 10 ** ((-14.0 + 9.0 * more) / 20)
         centre_hz = float(np.exp(np.log(600) + other * np.log(7)))
         bursts.append(
             NoiseBurst(note.onset_sec - aspired_sec, aspired_sec + 0.012, 0.1, level, centre_hz, 1.0)

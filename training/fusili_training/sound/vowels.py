@@ -63,6 +63,7 @@ _ORDER = "iaeou"  # every two of them have vowels between them
 _ROWS = {vowel: row for row, vowel in enumerate("aeiou")}
 _FLOOR_DB = -45.0  # what a throat lets through between its resonances, below the strongest
 _ABOVE_PITCH = 1.03
+_DAMPED = 1.4  # resonances are wider than in the table, which is meant for impulses: the glottis opens and damps them
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,7 +91,7 @@ def draw_vowel(register: Register, rng: np.random.Generator) -> Vowel:
             strict=True,
         )
     ]
-    return Vowel(*mixed)
+    return Vowel(mixed[0], mixed[1], _DAMPED * mixed[2])
 
 
 def tuned_to_pitch(first_formant_hz: Float64, pitch_hz: Float64) -> Float64:
@@ -116,9 +117,11 @@ def formant_gain(frequency_hz: Float64, hz: Float64, db: Float64, width_hz: Floa
     squared = np.square(frequency_hz)
     for formant in range(hz.shape[-1]):
         centre, width = hz[..., formant, None], width_hz[..., formant, None]
-        # A resonator of second order, 1 at its peak: the phase of f0^2 - f^2 against i f w
+        # Resonators of second order, 1 at their peaks. The first one lets all low frequencies through: a voice
+        # has its fundamental, too.
         across = squared * np.square(width)
-        resonance = across / (np.square(np.square(centre) - squared) + across)
+        through = np.square(centre * width) if formant == 0 else across
+        resonance = through / (np.square(np.square(centre) - squared) + across)
         power += 10 ** (db[..., formant, None] / 10) * resonance
     # Formants above the fifth are not modelled: the tract lets less through there.
     power *= 1 / (1 + np.square(np.square(frequency_hz / (1.3 * hz[..., -1:]))))
