@@ -63,7 +63,7 @@ _ORDER = "iaeou"  # every two of them have vowels between them
 _ROWS = {vowel: row for row, vowel in enumerate("aeiou")}
 _FLOOR_DB = -45.0  # what a throat lets through between its resonances, below the strongest
 _ABOVE_PITCH = 1.03
-_DAMPED = 1.4  # resonances are wider than in the table, which is meant for impulses: the glottis opens and damps them
+_DAMPED = 1.4  # wider than in the table, which is meant for impulses: an open glottis damps resonances
 
 
 @dataclass(frozen=True, eq=False)
