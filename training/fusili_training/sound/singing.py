@@ -34,6 +34,8 @@ __all__ = ["Singer", "draw_singer", "is_singer", "read_singer"]
 
 _CHOIR_SHARE, _CHOIR_VOICES = 0.12, (3, 5)
 _MOST_VOICES = 8
+_CONTEXT_SEC = 4.0  # what ended earlier does not change how a note is sung
+_LONGEST_CONSONANT_SEC = 0.2
 _HIGHEST_HZ, _NEARLY_NYQUIST = 10_000.0, 0.94
 _ASPIRATION_HZ = 300.0  # air in the voice has less below
 _NAME = re.compile(r"singer-(?P<register>[a-z]+)-(?P<voices>\d)-(?P<rate>\d{4,6})-(?P<seed>\d{1,19})")
@@ -90,6 +92,11 @@ class Singer:
         np.ndarray [shape=(samples,), dtype=float32]
         """
         clip = np.zeros(round(duration_sec * self.sample_rate_hz), np.float32)
+        ends_sec = notes["onset_sec"] + notes["duration_sec"]
+        notes = notes[
+            (ends_sec > start_sec - _CONTEXT_SEC)
+            & (notes["onset_sec"] < start_sec + duration_sec + _LONGEST_CONSONANT_SEC)
+        ]
         if not len(notes) or not len(clip):
             return clip
         share = np.float32(1 / np.sqrt(self.n_voices))
