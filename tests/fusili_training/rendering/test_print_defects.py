@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import functools
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ SPACE_PX = 10.0
 HEIGHT, WIDTH = 400, 600
 LINE_ROWS = [100 * staff + 40 + 10 * line for staff in range(4) for line in range(5)]
 HEADS = [(65 + 100 * staff, 50 + 40 * head) for staff in range(4) for head in range(13)]  # (y, x): in a space
-DEFECTS = {
+DEFECTS: dict[str, Any] = {
     "ink": 0.8,
     "broken_lines": 0.8,
     "bleed_through": 0.8,
@@ -37,8 +38,8 @@ def staves() -> np.ndarray:
     return page
 
 
-def printed(seed: int = 0, back: np.ndarray | None = None, **defects: float) -> np.ndarray:
-    return PrintDefects(**defects).apply(staves(), SPACE_PX, np.random.default_rng(seed), back)  # type: ignore[arg-type]
+def printed(seed: int = 0, back: np.ndarray | None = None, **defects: Any) -> np.ndarray:
+    return PrintDefects(**defects).apply(staves(), SPACE_PX, np.random.default_rng(seed), back)
 
 
 @pytest.mark.parametrize("defect", [name for name in DEFECTS if name != "bitonal"])

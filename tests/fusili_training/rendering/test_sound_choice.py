@@ -13,6 +13,7 @@ from fusili_mir.scores.score_file import read_score_file
 from fusili_training.rendering import sound_choice
 from fusili_training.rendering.render_recipe import AudioOptions
 from fusili_training.sound.singing import Singer
+from fusili_training.sound.soundbank import SoundBank
 from fusili_training.sound.sounding_score import read_sounding_score
 
 
@@ -114,6 +115,7 @@ def test_a_folder_of_samples_plays_all_parts_and_is_baked_again_when_it_changes(
     options = AudioOptions(sample_rate_hz=rate_hz, soundfonts=("sines",))
     banks = sound_choice.draw_banks(score, options, np.random.default_rng(0))
     assert {bank.name for bank in banks.values()} == {"sines"}
+    assert isinstance(banks[0], SoundBank)
     assert banks[0].velocities == (64,)
     baked_once = {place.name for place in (tmp_path / "banks").iterdir()}
     assert len(baked_once) == 1
