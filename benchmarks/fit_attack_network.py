@@ -31,7 +31,7 @@ from torch.nn import functional
 from fusili_export.attack_graph import export_attack_network
 from fusili_mir.arrays import Float32
 from fusili_mir.audio.attack_meter import AttackMeter
-from fusili_mir.errors import FusiliError
+from fusili_mir.errors import FusiliError, InputError
 from fusili_mir.model.bundle import load_bundle
 from fusili_mir.scores.score_file import read_score_file
 from fusili_training.listening.attack_network import HOP_SEC, SAMPLE_RATE_HZ, AttackNetwork
@@ -96,7 +96,10 @@ def scene_maker(recipe: dict[str, Any], which: str, scores: list[SoundingScore])
         (open_bank(name, program, options), (low, high))
         for name, program, low, high in recipe[f"{which}others"]
     ]
-    return SceneMaker(scores, Instruments(keyboards, others), recipe["scene_sec"])
+    singing = recipe.get(f"{which}singing", 0.0)
+    if not (isinstance(singing, int | float) and 0 <= singing <= 1):
+        raise InputError(f"{RECIPE.name}: {which}singing is {singing!r}; expected 0 to 1")
+    return SceneMaker(scores, Instruments(keyboards, others), recipe["scene_sec"], singing=singing)
 
 
 def train_scores(corpus: Path, number: int) -> list[SoundingScore]:

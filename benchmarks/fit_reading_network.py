@@ -1,16 +1,16 @@
 """Fit the network that reads notes off staves, and put it into a bundle.
 
     python benchmarks/fit_reading_network.py strips STRIPS [--songs 240] [--quartets 10] [--textures 240]
-    python benchmarks/fit_reading_network.py train STRIPS RUN [--steps 2000] [--begin-with RUN]
+    python benchmarks/fit_reading_network.py train STRIPS RUN [--steps 2000] [--begin-with RUN] [--printed 0.4]
     python benchmarks/fit_reading_network.py measure STRIPS RUN
     python benchmarks/fit_reading_network.py export RUN BUNDLE
 
 `strips` engraves songs and quartets of the training and validation splits, and piano textures made by rule, in
 five fonts and many sizes, and cuts their staves out; an interrupted run goes on where it was. `train` learns from
 them, worn like scans; RUN keeps `last.pt`, from which an interrupted run goes on; `--begin-with` takes over the
-weights of another run. `measure` says how many notes
-of the validation pieces are read. `export` writes `reading.onnx` into a bundle; the law of timing is to be fitted
-anew after that (`fit_decoder.py law`, `certainty` and `piece`).
+weights of another run, and `--printed` gives a share of the strips the defects of old prints. `measure` says how
+many notes of the validation pieces are read. `export` writes `reading.onnx` into a bundle; the law of timing is
+to be fitted anew after that (`fit_decoder.py law`, `certainty` and `piece`).
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ import tempfile
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -36,10 +37,11 @@ from fusili_mir.pages.engraving import EngravingOptions
 from fusili_mir.pages.pages import render_pages
 from fusili_training.notation.written_textures import write_texture
 from fusili_training.random_streams import random_stream
-from fusili_training.reading.labelled_strips import HEAD_DTYPE, LabelledStrip, label_strips
+from fusili_training.reading.labelled_strips import HEAD_DTYPE, LabelledStrip, label_strips, print_strip
 from fusili_training.reading.reading_network import ReadingNetwork
 from fusili_training.rendering.corpus import list_corpus, select_pieces
 from fusili_training.rendering.degrade import Degradation, DegradationLimits
+from fusili_training.rendering.print_defects import DefectLimits
 from fusili_training.splits import stable_fraction
 
 FONTS = ("Leipzig", "Bravura", "Leland", "Gootville", "Petaluma")
@@ -47,6 +49,7 @@ WEAR = DegradationLimits(
     rotation_deg=0.12, ink=0.3, light=0.4, paper=0.2, blur_px=0.8, noise=0.06, jpeg_loss=45
 )
 WORN_SHARE = 0.7
+PRINT = DefectLimits()
 MOST_SHIFT_PX = 1  # of a strip: staves are not located better
 VALID_SHARE = 0.08
 TEXTURE_MEASURES, OCTAVE_LINES = 14, 0.12
@@ -82,7 +85,10 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=2000)
     parser.add_argument("--rate", type=float, default=LEARNING_RATE)
     parser.add_argument("--begin-with", type=Path, metavar="RUN")
+    parser.add_argument("--printed", type=float, default=0.0, help="share of strips like old prints")
     arguments = parser.parse_args()
+    if not 0 <= arguments.printed <= 1:
+        parser.error(f"--printed is {arguments.printed}; expected 0 to 1")
     warnings.simplefilter("ignore")
     torch.set_num_threads(1)
     torch.set_flush_denormal(True)
@@ -97,7 +103,8 @@ def main() -> None:
         if arguments.begin_with:
             network, steps_before = load_network(arguments.begin_with), steps_in_all(arguments.begin_with)
         strips = read_strips(arguments.first, "train")
-        train(network, strips, arguments.second, arguments.steps, arguments.rate, steps_before)
+        schedule = Schedule(arguments.steps, arguments.rate, steps_before)
+        train(network, strips, arguments.second, schedule, arguments.printed)
     elif arguments.task == "measure":
         measure(arguments.first, load_network(arguments.second))
     else:
@@ -172,21 +179,30 @@ def read_strips(folder: Path, split: str) -> list[LabelledStrip]:
     return strips
 
 
-def draw_batch(strips: list[LabelledStrip], rng: np.random.Generator) -> Batch:
-    """Draw strips of about the same width, worn like scans."""
+def draw_batch(strips: list[LabelledStrip], rng: np.random.Generator, printed: float = 0.0) -> Batch:
+    """Draw strips of about the same width, worn like scans, and a share of them like old prints."""
     widths = [strip.image.shape[1] for strip in strips]
     wanted, *others = rng.integers(len(strips), size=1 + 3 * BATCH_SIZE).tolist()
     others.sort(key=lambda other: abs(widths[other] - widths[wanted]))
-    return as_batch([worn(strips[other], rng) for other in others[:BATCH_SIZE]])
+    chosen = [strips[other] for other in others[: BATCH_SIZE + 1]]
+    for place, (strip, back) in enumerate(pairwise(chosen)):
+        if printed and rng.uniform() < printed:
+            chosen[place] = print_strip(narrow(strip), PRINT, rng, back)
+    return as_batch([worn(strip, rng) for strip in chosen[:BATCH_SIZE]])
+
+
+def narrow(strip: LabelledStrip) -> LabelledStrip:
+    image = strip.image[:, :WIDEST_PX]
+    return LabelledStrip(image, strip.heads[strip.heads["column"] < image.shape[1] // COLUMN_PX])
 
 
 def worn(strip: LabelledStrip, rng: np.random.Generator) -> LabelledStrip:
-    image = strip.image[:, :WIDEST_PX]
+    shown = narrow(strip)
+    image = shown.image
     if rng.uniform() < WORN_SHARE:
         image = Degradation.draw_within(WEAR, rng).apply(image, rng)
     shift = int(rng.integers(-MOST_SHIFT_PX, MOST_SHIFT_PX + 1))
-    image = np.roll(image, shift, axis=0)
-    return LabelledStrip(image, strip.heads[strip.heads["column"] < image.shape[1] // COLUMN_PX])
+    return LabelledStrip(np.roll(image, shift, axis=0), shown.heads)
 
 
 def as_batch(strips: list[LabelledStrip]) -> Batch:
@@ -231,14 +247,17 @@ def learning_rate(step: int, n_steps: int, highest: float) -> float:
     return highest * min(1.0, (step + 1) / WARM_UP) * fall
 
 
+@dataclass(frozen=True)
+class Schedule:
+    n_steps: int
+    rate: float
+    steps_before: int  # of the run that this one began with
+
+
 def train(
-    network: ReadingNetwork,
-    strips: list[LabelledStrip],
-    run: Path,
-    n_steps: int,
-    rate: float,
-    steps_before: int,
+    network: ReadingNetwork, strips: list[LabelledStrip], run: Path, schedule: Schedule, printed: float
 ) -> None:
+    n_steps, rate, steps_before = schedule.n_steps, schedule.rate, schedule.steps_before
     print(f"{len(strips)} strips, {sum(len(strip.heads) for strip in strips)} heads", flush=True)
     network = network.train().to(memory_format=torch.channels_last)
     average = torch.optim.swa_utils.AveragedModel(
@@ -254,7 +273,7 @@ def train(
             part.load_state_dict(saved[name])
     recent: list[list[float]] = []
     for step in range(first, n_steps):
-        batch = draw_batch(strips, random_stream(1, "batch", str(step)))
+        batch = draw_batch(strips, random_stream(1, "batch", str(step)), printed)
         for group in optimiser.param_groups:
             group["lr"] = learning_rate(step, n_steps, rate)
         loss, parts = reading_loss(network, batch)
@@ -300,11 +319,15 @@ def measure(folder: Path, network: ReadingNetwork) -> None:
     print("|" + " --- |" * 5)
     for kind, pattern in (("songs", "valid-lc"), ("quartets", "valid-sq"), ("textures", "valid-texture")):
         strips = read_strips(folder, pattern)
-        for condition in ("clean", "worn") if strips else ():
+        for condition in ("clean", "worn", "printed and worn") if strips else ():
             rng = random_stream(2, kind)
             counts = np.zeros(5, np.int64)
-            for strip in strips:
-                shown = worn(strip, rng) if condition == "worn" else strip
+            for place, strip in enumerate(strips):
+                shown = strip
+                if condition == "printed and worn":
+                    shown = print_strip(narrow(strip), PRINT, rng, strips[place - 1])
+                if condition != "clean":
+                    shown = worn(shown, rng)
                 counts += count_notes(shown, network)
             n_notes, n_read, n_false, n_heads, n_clefs = counts.tolist()
             found = f"{n_read / n_notes:.4f} | {n_false / max(n_read + n_false, 1):.4f}"

@@ -1,4 +1,4 @@
-"""How fast scores are performed, synthesised, augmented and mutated on one core.
+"""How fast scores are performed, synthesised, sung, augmented and mutated on one core.
 
 python benchmarks/synthesis.py [--data ../shared/data] [--pieces 20] [--banks FOLDER]
 """
@@ -21,6 +21,7 @@ from fusili_training.sound.augment_audio import AudioAugmentation, augment_audio
 from fusili_training.sound.baking import cached_soundbank
 from fusili_training.sound.expression import Expression, draw_expression, perform
 from fusili_training.sound.score_notes import read_score_notes
+from fusili_training.sound.singing import Singer
 from fusili_training.sound.soundfonts import find_soundfonts
 from fusili_training.sound.synthesis import synthesise
 from fusili_training.sound.tempo import read_written_tempo
@@ -81,6 +82,18 @@ def measure(files: list[Path], banks_folder: Path, rng: np.random.Generator) -> 
             return len(clips[rate_hz])
 
         report(f"synthesise, {rate_hz} Hz", per_second(synthesise_all), f"clips of {CLIP_SEC:.0f} s/s")
+
+        def sing_all(rate_hz: int = rate_hz) -> int:
+            n_sung = 0
+            for number, played in enumerate(performances):
+                voice = played[played["part"] == 0]
+                singer = Singer("soprano", rate_hz, number)
+                for start_sec in np.arange(0.0, voice["onset_sec"].max() - CLIP_SEC, CLIP_SEC):
+                    singer.sing(voice, CLIP_SEC, start_sec)
+                    n_sung += 1
+            return n_sung
+
+        report(f"sing, {rate_hz} Hz", CLIP_SEC * per_second(sing_all), "times real time")
 
         def augment_all(rate_hz: int = rate_hz) -> int:
             for clip in clips[rate_hz]:

@@ -48,6 +48,20 @@ def test_the_same_seed_gives_the_same_scene() -> None:
     assert np.array_equal(first.onset_sec, again.onset_sec)
 
 
+def test_lines_that_a_singer_can_reach_are_sung_where_the_recipe_says_so() -> None:
+    plucked = [(plucked_bank(), (21, 108))]
+    played, sung = (
+        SceneMaker([], Instruments([plucked_bank()], plucked), 1.0, keyboard_share=0.0, singing=share)
+        for share in (0.0, 1.0)
+    )
+    n_other = 0
+    for seed in range(8):
+        first, again, instead = (maker.draw(np.random.default_rng(seed)) for maker in (sung, sung, played))
+        assert np.array_equal(first.samples, again.samples)
+        n_other += not np.array_equal(first.samples, instead.samples)
+    assert n_other > 4
+
+
 def test_the_sound_of_a_scene_rises_where_its_notes_begin() -> None:
     maker = SceneMaker([], Instruments([plucked_bank()], []), 2.0)
     quieter = louder = 0.0

@@ -5,7 +5,8 @@ from example_scores import BASS, measure, note, piano, score
 
 from fusili_mir.model.note_reading import ALTERATIONS, COLUMN_PX, LOWEST_MIDDLE, N_ROWS, STEP_PX
 from fusili_mir.pages.pages import render_pages
-from fusili_training.reading.labelled_strips import LabelledStrip, label_strips
+from fusili_training.reading.labelled_strips import LabelledStrip, label_strips, print_strip
+from fusili_training.rendering.print_defects import DefectLimits
 
 
 def strips_of(tmp_path: Path, xml: str) -> list[LabelledStrip]:
@@ -58,3 +59,19 @@ def test_there_is_ink_where_heads_are_labelled(tmp_path: Path) -> None:
         for head in strip.heads:
             y, x = middle + (int(head["row"]) - N_ROWS // 2) * STEP_PX, int(head["column"]) * COLUMN_PX
             assert strip.image[y - 3 : y + 3, x : x + COLUMN_PX].min() < 128
+
+
+def test_printed_strips_keep_their_labels_and_the_ink_of_their_heads(tmp_path: Path) -> None:
+    first, second = strips_of(tmp_path, piano(2))
+    middle, n_heads, n_dark = first.image.shape[0] // 2, 0, 0
+    for seed in range(6):
+        strip = print_strip(first, DefectLimits(curl=1), np.random.default_rng(seed), second)
+        again = print_strip(first, DefectLimits(curl=1), np.random.default_rng(seed), second)
+        assert np.array_equal(strip.image, again.image)
+        assert strip.image.shape == first.image.shape
+        assert np.array_equal(strip.heads, first.heads)
+        for head in strip.heads:
+            y, x = middle + (int(head["row"]) - N_ROWS // 2) * STEP_PX, int(head["column"]) * COLUMN_PX
+            n_heads += 1
+            n_dark += bool(strip.image[y - 3 : y + 3, x : x + COLUMN_PX].min() < 128)
+    assert n_dark == n_heads

@@ -12,6 +12,8 @@ import soundfile
 from fusili_mir.scores.score_file import read_score_file
 from fusili_training.rendering import sound_choice
 from fusili_training.rendering.render_recipe import AudioOptions
+from fusili_training.sound.singing import Singer
+from fusili_training.sound.soundbank import SoundBank
 from fusili_training.sound.sounding_score import read_sounding_score
 
 
@@ -57,6 +59,37 @@ def test_parts_of_several_staves_are_played_by_keyboards(baked: list[str], tmp_p
     assert (voices, keyboards, fonts) == ({"40", "73"}, {"0", "1"}, {"a", "b"})
 
 
+def test_parts_with_words_are_sung_in_the_share_of_scores_that_the_recipe_says(
+    baked: list[str], tmp_path: Path
+) -> None:
+    path = tmp_path / "song.musicxml"
+    words = "<lyric><syllabic>single</syllabic><text>La</text></lyric></note>"
+    path.write_text(example_scores.song(2).replace("</note>", words, 1))  # the first note of the voice
+    score = read_sounding_score(read_score_file(path))
+    assert score.sung_parts == {0}
+    played, sung = AudioOptions(soundfonts=("a",)), AudioOptions(soundfonts=("a",), singing=0.5)
+    n_sung = 0
+    for seed in range(60):
+        banks = sound_choice.draw_banks(score, sung, np.random.default_rng(seed))
+        as_before = sound_choice.draw_banks(score, played, np.random.default_rng(seed))
+        assert banks[1] == as_before[1]
+        if isinstance(banks[0], Singer):
+            n_sung += 1
+            assert banks[0].sample_rate_hz == sung.sample_rate_hz
+        else:
+            assert banks[0] == as_before[0]
+    assert 18 < n_sung < 42
+
+
+def test_a_score_without_words_is_not_sung(baked: list[str], tmp_path: Path) -> None:
+    path = tmp_path / "song.musicxml"
+    path.write_text(example_scores.song(2))
+    score = read_sounding_score(read_score_file(path))
+    assert not score.sung_parts
+    banks = sound_choice.draw_banks(score, AudioOptions(singing=1.0), np.random.default_rng(0))
+    assert not any(isinstance(bank, Singer) for bank in banks.values())
+
+
 def test_all_banks_of_a_recipe_are_baked_once(baked: list[str]) -> None:
     options = AudioOptions(soundfonts=("a", "b"), keyboard_programs=(0,), other_programs=(0, 40))
     assert [bank.name for bank in sound_choice.bake_banks(options)] == ["a 0", "a 40", "b 0", "b 40"]
@@ -82,6 +115,7 @@ def test_a_folder_of_samples_plays_all_parts_and_is_baked_again_when_it_changes(
     options = AudioOptions(sample_rate_hz=rate_hz, soundfonts=("sines",))
     banks = sound_choice.draw_banks(score, options, np.random.default_rng(0))
     assert {bank.name for bank in banks.values()} == {"sines"}
+    assert isinstance(banks[0], SoundBank)
     assert banks[0].velocities == (64,)
     baked_once = {place.name for place in (tmp_path / "banks").iterdir()}
     assert len(baked_once) == 1

@@ -1,7 +1,7 @@
 """Scenes: some seconds of sound, and when each pitch is struck in them.
 
 A scene is a passage of a piece, performed with expression, or a texture made by rule; played by sampled
-instruments, in a room, and worn like a recording.
+instruments or sung, in a room, and worn like a recording.
 """
 
 from __future__ import annotations
@@ -18,9 +18,11 @@ from fusili_training.sound.augment_audio import AudioAugmentation, augment_audio
 from fusili_training.sound.expression import Expression, draw_expression, perform
 from fusili_training.sound.notes import PerformedArray
 from fusili_training.sound.rooms import draw_room, play_in_room
+from fusili_training.sound.singing import draw_singer
 from fusili_training.sound.soundbank import SoundBank
 from fusili_training.sound.sounding_score import SoundingScore
-from fusili_training.sound.synthesis import synthesise
+from fusili_training.sound.synthesis import Instrument, synthesise
+from fusili_training.sound.vowels import PITCH_RANGES
 from fusili_training.sound.wear import wear
 
 __all__ = ["Instruments", "Scene", "SceneMaker", "attack_targets"]
@@ -75,6 +77,8 @@ class SceneMaker:
         Share of scenes that are passages of pieces.
     keyboard_share : float
         Share of textures that a keyboard plays.
+    singing : float
+        Share that is sung of the parts with words, and of the lines of other textures that a singer can reach.
     """
 
     def __init__(
@@ -84,11 +88,12 @@ class SceneMaker:
         duration_sec: float,
         piece_share: float = 0.45,
         keyboard_share: float = 0.65,
+        singing: float = 0.0,
     ) -> None:
         self.scores = [score for score in scores if len(score.notes)]
         self.instruments, self.duration_sec = instruments, duration_sec
         self.piece_share = piece_share if self.scores else 0.0
-        self.keyboard_share = keyboard_share
+        self.keyboard_share, self.singing = keyboard_share, singing
         self._rate_hz = instruments.keyboards[0].sample_rate_hz
 
     def draw(self, rng: np.random.Generator) -> Scene:
@@ -110,7 +115,7 @@ class SceneMaker:
         heard = (onset_sec >= 0) & (onset_sec < self.duration_sec)
         return Scene(samples, onset_sec[heard], notes["pitch"][heard].astype(np.int64))
 
-    def _passage(self, rng: np.random.Generator) -> tuple[PerformedArray, dict[int, SoundBank]]:
+    def _passage(self, rng: np.random.Generator) -> tuple[PerformedArray, dict[int, Instrument]]:
         score = self.scores[int(rng.integers(len(self.scores)))]
         style = draw_expression(_EXPRESSION, rng)
         played = perform(score.notes, score.tempo, style, rng)
@@ -118,30 +123,42 @@ class SceneMaker:
         start_sec = rng.uniform(first_sec - 0.5, max(last_sec - self.duration_sec, first_sec))
         played["onset_sec"] -= start_sec
         near = (played["onset_sec"] > -_LEAD_SEC) & (played["onset_sec"] < self.duration_sec)
-        banks = {}
+        banks: dict[int, Instrument] = {}
         for part in range(len(score.part_ids)):
             of_part = score.notes[score.notes["part"] == part]
             on_keyboard = len(np.unique(of_part["staff"])) > 1 or len(score.part_ids) == 1
-            banks[part] = self._keyboard(rng) if on_keyboard else self._voice(of_part["pitch"], rng)
+            if on_keyboard:
+                banks[part] = self._keyboard(rng)
+            else:
+                banks[part] = self._voice(of_part["pitch"], part in score.sung_parts, rng)
         return played[near], banks
 
-    def _texture(self, rng: np.random.Generator) -> tuple[PerformedArray, dict[int, SoundBank]]:
+    def _texture(self, rng: np.random.Generator) -> tuple[PerformedArray, dict[int, Instrument]]:
         if rng.uniform() < self.keyboard_share:
             notes = draw_texture(self.duration_sec, rng)
-            bank = self._keyboard(rng)
+            bank: Instrument = self._keyboard(rng)
             return notes, dict.fromkeys(np.unique(notes["part"]).tolist(), bank)
         notes = draw_texture(self.duration_sec, rng, monophonic=True, fastest_hz=9.0)
-        parts = np.unique(notes["part"]).tolist()
-        return notes, {part: self._voice(notes["pitch"][notes["part"] == part], rng) for part in parts}
+        banks: dict[int, Instrument] = {}
+        for part in np.unique(notes["part"]).tolist():
+            pitches = notes["pitch"][notes["part"] == part]
+            banks[part] = self._voice(pitches, _is_singable(pitches), rng)
+        return notes, banks
 
     def _keyboard(self, rng: np.random.Generator) -> SoundBank:
         return self.instruments.keyboards[int(rng.integers(len(self.instruments.keyboards)))]
 
-    def _voice(self, pitches: Int64, rng: np.random.Generator) -> SoundBank:
+    def _voice(self, pitches: Int64, may_be_sung: bool, rng: np.random.Generator) -> Instrument:
         """Draw an instrument that has these pitches, or nearly all of them."""
+        if self.singing and may_be_sung and rng.uniform() < self.singing:
+            return draw_singer(pitches, self._rate_hz, rng)
         low, high = np.percentile(pitches, [5, 95]) if len(pitches) else (60, 60)
         fitting = [bank for bank, (least, most) in self.instruments.others if least <= low and high <= most]
         return fitting[int(rng.integers(len(fitting)))] if fitting else self._keyboard(rng)
+
+
+def _is_singable(pitches: Int64) -> bool:
+    return any(least <= pitches.min() and pitches.max() <= most for least, most in PITCH_RANGES.values())
 
 
 def attack_targets(scene: Scene, n_steps: int, step_sec: float) -> Float32:

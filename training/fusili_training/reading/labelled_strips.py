@@ -26,8 +26,9 @@ from fusili_mir.model.note_reading import (
 from fusili_mir.pages.pages import Pages
 from fusili_mir.pages.segments import cut_segment, staff_strips
 from fusili_mir.short_repr import short_repr
+from fusili_training.rendering.print_defects import DefectLimits, PrintDefects
 
-__all__ = ["HEAD_DTYPE", "LabelledStrip", "label_strips"]
+__all__ = ["HEAD_DTYPE", "LabelledStrip", "label_strips", "print_strip"]
 
 HEAD_DTYPE = np.dtype(
     [("column", "i4"), ("row", "i4"), ("middle", "i4"), ("alteration", "i4"), ("is_struck", "?")]
@@ -73,6 +74,18 @@ def label_strips(pages: Pages) -> Iterator[LabelledStrip]:
             x, y = piece.on_page.map_to(piece.in_segment, *_centres(own))
             labels = _labels(own, x, y - top, bottom - top, written)
             yield LabelledStrip(image[top:bottom], labels)
+
+
+def print_strip(
+    strip: LabelledStrip, limits: DefectLimits, rng: np.random.Generator, back: LabelledStrip | None = None
+) -> LabelledStrip:
+    """Give a strip the defects of an old print; the other strip is on the back of it.
+
+    Strips are flat: in a curled one, rows would not say which step a head is on.
+    """
+    defects = PrintDefects.draw(limits, rng).flat()
+    behind = None if back is None else back.image
+    return LabelledStrip(defects.apply(strip.image, SPACE_PX, rng, behind), strip.heads)
 
 
 def _centres(heads: Table) -> tuple[Float64, Float64]:

@@ -1,4 +1,4 @@
-"""Engraved pages as the runtime sees them: degraded, slightly rotated, their staves slightly misplaced.
+"""Engraved pages as the runtime sees them: printed, degraded, slightly rotated, their staves slightly misplaced.
 
 The boxes follow the changes: they say where things lie on the changed pages.
 """
@@ -16,6 +16,7 @@ from fusili_mir.pages.page_sources import EngravedPage, PageSource
 from fusili_mir.pages.pages import PageImages
 from fusili_mir.pages.raster import page_size_px
 from fusili_training.rendering.degrade import Degradation
+from fusili_training.rendering.print_defects import PrintDefects
 from fusili_training.rendering.render_recipe import PageOptions
 
 __all__ = ["PageCondition", "condition_pages"]
@@ -30,6 +31,19 @@ class PageCondition:
     staves: Table
     measures: Table
     notes: Table
+
+
+@dataclass(frozen=True)
+class _PrintedPage:
+    source: PageSource
+    back: PageSource
+    defects: PrintDefects
+    space_px: float
+    seed: int
+
+    def read(self) -> GreyImage:
+        back = self.back.read() if self.defects.bleed_through else None
+        return self.defects.apply(self.source.read(), self.space_px, np.random.default_rng(self.seed), back)
 
 
 @dataclass(frozen=True)
@@ -61,11 +75,17 @@ def condition_pages(engraving: Engraving, options: PageOptions, rng: np.random.G
     page_seed = int(rng.integers(2**32))
     sources: list[PageSource] = [EngravedPage(svg) for svg in engraving.svgs]
     boxes = [engraving.systems, engraving.staves, engraving.measures, engraving.notes]
+    sizes = [page_size_px(svg) for svg in engraving.svgs] if degraded or options.printed else []
+    if options.printed:
+        of_print = rng.spawn(1)[0]  # without a change of the numbers below
+        if of_print.uniform() < options.printed:
+            prints = _draw_prints(len(sources), options, of_print)
+            sources = _printed(sources, prints, engraving.staves, int(of_print.integers(2**32)))
+            boxes = [_curled(rows, prints, sizes) for rows in boxes]
     if degraded:
         sources = [
             _DegradedPage(source, degradation, page_seed + page) for page, source in enumerate(sources)
         ]
-        sizes = [page_size_px(svg) for svg in engraving.svgs]
         boxes = [_moved(rows, degradation, sizes) for rows in boxes]
     systems, staves, measures, notes = boxes
     return PageCondition(
@@ -75,6 +95,35 @@ def condition_pages(engraving: Engraving, options: PageOptions, rng: np.random.G
         measures=measures,
         notes=notes,
     )
+
+
+def _draw_prints(n_pages: int, options: PageOptions, rng: np.random.Generator) -> list[PrintDefects]:
+    """Draw the defects of one print, for each of its pages."""
+    first = PrintDefects.draw(options.defects, rng)
+    return [first if page % 2 == 0 else first.next_page() for page in range(n_pages)]
+
+
+def _printed(
+    sources: list[PageSource], prints: list[PrintDefects], staves: Table, seed: int
+) -> list[PageSource]:
+    space_px = float(np.median(staves["space_px"])) if len(staves) else 8.0
+    printed: list[PageSource] = []
+    for page, source in enumerate(sources):
+        back = sources[page ^ 1] if page ^ 1 < len(sources) else source
+        printed.append(_PrintedPage(source, back, prints[page], space_px, seed + page))
+    return printed
+
+
+def _curled(rows: Table, prints: list[PrintDefects], sizes: list[tuple[int, int]]) -> Table:
+    """Move each box as the curl of its page moves what is in it, on average."""
+    moved = rows.copy()
+    for page, (width_px, _) in enumerate(sizes):
+        here = rows["page"] == page
+        x0, x1 = rows["x0"][here].astype(np.float64), rows["x1"][here].astype(np.float64)
+        shift_px = prints[page].shift_px(x0, x1, width_px)
+        moved["y0"][here] += shift_px.astype(np.float32)
+        moved["y1"][here] += shift_px.astype(np.float32)
+    return moved
 
 
 def _moved(rows: Table, degradation: Degradation, sizes: list[tuple[int, int]]) -> Table:

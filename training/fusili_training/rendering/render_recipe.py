@@ -18,6 +18,7 @@ from fusili_mir.geometry import strip_height_px
 from fusili_mir.model.manifest import SegmentShape
 from fusili_mir.pages.engraving import MusicFont
 from fusili_mir.untrusted_toml import read_toml
+from fusili_training.rendering.print_defects import DefectLimits
 from fusili_training.sound.expression import Expression
 
 __all__ = [
@@ -107,7 +108,7 @@ class EngravingRanges:
 
 @dataclass(frozen=True)
 class PageOptions:
-    """How pages are degraded, and how inexactly their staves are located.
+    """How pages are printed and degraded, and how inexactly their staves are located.
 
     Attributes
     ----------
@@ -119,6 +120,10 @@ class PageOptions:
         Largest turn: what is left after deskewing.
     staff_shift_spaces, staff_scale : float
         Largest error of the place of a staff, in staff spaces, and of its size, as a share; staff strips only.
+    printed : float
+        Probability that the pages of a piece have the defects of an old print.
+    defects : DefectLimits
+        How large these are, as in `fusili_training.rendering.print_defects`.
     """
 
     degraded: float = 0.0
@@ -126,9 +131,11 @@ class PageOptions:
     rotation_deg: float = 0.1
     staff_shift_spaces: float = 0.15
     staff_scale: float = 0.02
+    printed: float = 0.0
+    defects: DefectLimits = field(default_factory=DefectLimits)
 
     def __post_init__(self) -> None:
-        for name in ("degraded", "strength"):
+        for name in ("degraded", "strength", "printed"):
             _check(0 <= getattr(self, name) <= 1, name, getattr(self, name), "0 to 1")
         _check(0 <= self.rotation_deg <= 3, "rotation_deg", self.rotation_deg, "0 to 3")
         _check(0 <= self.staff_shift_spaces <= 2, "staff_shift_spaces", self.staff_shift_spaces, "0 to 2")
@@ -158,6 +165,8 @@ class AudioOptions:
         part.
     velocities : tuple of int
         MIDI velocities at which the keys of an instrument are recorded.
+    singing : float
+        Share of the scores with words whose voices are sung (`fusili_training.sound.singing`) and not played.
     """
 
     sample_rate_hz: int = 16_000
@@ -168,6 +177,7 @@ class AudioOptions:
     keyboard_programs: tuple[int, ...] = (0, 1)
     other_programs: tuple[int, ...] = (40, 52, 68, 73)
     velocities: tuple[int, ...] = (40, 72, 104)
+    singing: float = 0.0
 
     def __post_init__(self) -> None:
         _check(8_000 <= self.sample_rate_hz <= 96_000, "sample_rate_hz", self.sample_rate_hz, "8000 to 96000")
@@ -179,6 +189,7 @@ class AudioOptions:
             f"{', '.join(map(str, _OPUS_RATES_HZ))} with the codec opus",
         )
         _check(self.lead_sec >= 0, "lead_sec", self.lead_sec, "0 or more")
+        _check(0 <= self.singing <= 1, "singing", self.singing, "0 to 1")
         for name in ("soundfonts", "keyboard_programs", "other_programs", "velocities"):
             _check(bool(getattr(self, name)), name, getattr(self, name), "at least one")
 

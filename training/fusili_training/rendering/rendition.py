@@ -17,9 +17,8 @@ from fusili_mir.arrays import Bool, Float32, Float64
 from fusili_training.rendering.segment_spans import Span
 from fusili_training.sound.notes import PerformedArray
 from fusili_training.sound.score_clock import ScoreClock
-from fusili_training.sound.soundbank import SoundBank
 from fusili_training.sound.sounding_score import SoundingScore
-from fusili_training.sound.synthesis import synthesise
+from fusili_training.sound.synthesis import Instrument, synthesise
 
 __all__ = ["ClipTimes", "HeadTimes", "Rendition"]
 
@@ -54,14 +53,14 @@ class Rendition:
     performed : np.ndarray [shape=(n,), dtype=PERFORMED_DTYPE]
         The notes of the score as played.
     clock : ScoreClock
-    banks : mapping from part to SoundBank
-        Sound banks of the parts that are heard; the other parts are silent.
+    banks : mapping from part to SoundBank or Singer
+        Instruments of the parts that are heard; the other parts are silent.
     """
 
     score: SoundingScore
     performed: PerformedArray
     clock: ScoreClock
-    banks: Mapping[int, SoundBank]
+    banks: Mapping[int, Instrument]
 
     def clip_times(self, span: Span, lead_in_sec: float, lead_out_sec: float) -> ClipTimes:
         """Return the place of the clip in which a span of measures is played."""

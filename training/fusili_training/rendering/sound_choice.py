@@ -1,4 +1,4 @@
-"""Choosing an instrument for each part, and opening its sound bank."""
+"""Choosing an instrument or a singer for each part, and opening its sound bank."""
 
 from __future__ import annotations
 
@@ -12,9 +12,11 @@ import numpy as np
 
 from fusili_training.rendering.render_recipe import AudioOptions
 from fusili_training.sound.baking import bake_sample_folder, cached_soundbank
+from fusili_training.sound.singing import draw_singer
 from fusili_training.sound.soundbank import SoundBank, load_soundbank, save_soundbank, start_at_attack
 from fusili_training.sound.soundfonts import Soundfont, find_soundfont
 from fusili_training.sound.sounding_score import SoundingScore
+from fusili_training.sound.synthesis import Instrument
 
 __all__ = ["bake_banks", "bank_folder", "draw_banks", "open_bank"]
 
@@ -33,7 +35,9 @@ def bake_banks(options: AudioOptions) -> Iterable[SoundBank]:
             yield open_bank(soundfont, program, options)
 
 
-def draw_banks(score: SoundingScore, options: AudioOptions, rng: np.random.Generator) -> dict[int, SoundBank]:
+def draw_banks(
+    score: SoundingScore, options: AudioOptions, rng: np.random.Generator
+) -> dict[int, Instrument]:
     """Draw an instrument for each part of a score.
 
     Parameters
@@ -44,15 +48,23 @@ def draw_banks(score: SoundingScore, options: AudioOptions, rng: np.random.Gener
 
     Returns
     -------
-    dict from part to SoundBank
-        Parts with notes on several staves get a keyboard.
+    dict from part to SoundBank or Singer
+        Parts with notes on several staves get a keyboard. Parts with words on one staff are sung in a share
+        `options.singing` of all scores.
     """
     soundfont = str(rng.choice(options.soundfonts))
-    banks = {}
+    banks: dict[int, Instrument] = {}
+    single = set()
     for part in range(len(score.part_ids)):
         n_staves = len(np.unique(score.notes["staff"][score.notes["part"] == part]))
+        if n_staves == 1:
+            single.add(part)
         programs = options.keyboard_programs if n_staves > 1 else options.other_programs
         banks[part] = open_bank(soundfont, int(rng.choice(programs)), options)
+    if options.singing and rng.uniform() < options.singing:
+        for part in sorted(single & score.sung_parts):
+            pitches = score.notes["pitch"][score.notes["part"] == part]
+            banks[part] = draw_singer(pitches, options.sample_rate_hz, rng)
     return banks
 
 

@@ -1,7 +1,7 @@
 """Clips kept as the notes that are played in them: playing them gives the samples that a FLAC file would keep.
 
 The sound banks lie in a folder beside the shards. A clip is an ``.npz`` file: its notes, where it begins and how
-long it lasts, and the banks of its parts.
+long it lasts, and the names of the banks of its parts. All about a singer is in his or her name.
 """
 
 from __future__ import annotations
@@ -18,8 +18,9 @@ from fusili_mir.arrays import Float32
 from fusili_mir.errors import InputError
 from fusili_mir.limits import check_limit
 from fusili_training.sound.notes import PERFORMED_DTYPE, PerformedArray
-from fusili_training.sound.soundbank import SoundBank, load_soundbank
-from fusili_training.sound.synthesis import synthesise
+from fusili_training.sound.singing import is_singer, read_singer
+from fusili_training.sound.soundbank import load_soundbank
+from fusili_training.sound.synthesis import Instrument, synthesise
 
 __all__ = ["BANKS", "bank_name", "pack_clip", "play_clip", "to_16_bit"]
 
@@ -31,13 +32,13 @@ _LONGEST_SEC = 3600.0  # of a clip, and of a note
 _FULL_SCALE = np.float32(2**15)
 
 
-def bank_name(bank: SoundBank) -> str:
-    """Return the name of the folder of a bank."""
+def bank_name(bank: Instrument) -> str:
+    """Return the name of the folder of a bank, or that of a singer."""
     return re.sub(r"[^\w-]+", "-", bank.name)
 
 
 def pack_clip(
-    notes: PerformedArray, banks: Mapping[int, SoundBank], duration_sec: float, start_sec: float
+    notes: PerformedArray, banks: Mapping[int, Instrument], duration_sec: float, start_sec: float
 ) -> bytes:
     """Return what `play_clip` needs to play a clip.
 
@@ -105,7 +106,9 @@ def to_16_bit(samples: Float32) -> Float32:
 
 
 @functools.lru_cache(maxsize=64)
-def _opened(folder: str, name: str) -> SoundBank:
+def _opened(folder: str, name: str) -> Instrument:
+    if is_singer(name):
+        return read_singer(name)
     if not re.fullmatch(r"[\w-]+", name):
         raise InputError(f"a sound bank named {name!r}; expected a folder of {folder}")
     return load_soundbank(Path(folder) / name)

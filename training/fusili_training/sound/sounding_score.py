@@ -59,6 +59,8 @@ class SoundingScore:
         Where each measure begins, and where the last one ends.
     part_ids : tuple of str
         Ids of the parts; for MusicXML, those of the file.
+    sung_parts : frozenset of int
+        Parts with words under their notes.
     """
 
     notes: ScoreNoteArray
@@ -66,6 +68,7 @@ class SoundingScore:
     heads: npt.NDArray[np.void]
     measure_quarters: Float64
     part_ids: tuple[str, ...]
+    sung_parts: frozenset[int] = frozenset()
 
     @cached_property
     def row_of_head(self) -> dict[str, int]:
@@ -114,6 +117,7 @@ def _read(score_file: ScoreFile, score: ps.Score) -> SoundingScore:
         heads=_heads(score, notes, marks.hidden),
         measure_quarters=measure_quarters,
         part_ids=tuple(str(part.id) for part in score.parts),
+        sung_parts=frozenset(int(note["part"]) for note in notes if str(note["id"]) in marks.sung),
     )
 
 
@@ -127,12 +131,13 @@ def _load(score_file: ScoreFile) -> ps.Score:
 
 
 class _Marks:
-    """The ids of the notes that a file marks as silent or hidden."""
+    """The ids of the notes that a file marks as silent or hidden, and of those with words."""
 
     def __init__(self, score_file: ScoreFile) -> None:
         ids = {str(note.get(score_file.id_attribute)): note for note in score_file.notes()}
         self.silent = {note_id for note_id, note in ids.items() if _is_silent(note)}
         self.hidden = {note_id for note_id, note in ids.items() if _is_hidden(note)} | self.silent
+        self.sung = {note_id for note_id, note in ids.items() if _is_sung(note)}
 
 
 def _is_silent(note: etree._Element) -> bool:
@@ -146,6 +151,12 @@ def _is_silent(note: etree._Element) -> bool:
 
 def _is_hidden(note: etree._Element) -> bool:
     return note.get("print-object") == "no" or note.get("visible") == "false"
+
+
+def _is_sung(note: etree._Element) -> bool:
+    return any(
+        etree.QName(child).localname in ("lyric", "verse", "syl") for child in note.iterchildren("{*}*")
+    )
 
 
 def _transpositions(score: ps.Score, notes: ScoreNoteArray) -> Int32:

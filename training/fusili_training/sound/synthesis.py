@@ -1,8 +1,9 @@
-"""Synthesising performed notes: the samples of the sound banks, added up."""
+"""Synthesising performed notes: the samples of the sound banks and the voices of singers, added up."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TypeAlias
 
 import numpy as np
 
@@ -10,17 +11,20 @@ from fusili_mir.arrays import Float32
 from fusili_mir.errors import InputError
 from fusili_training.pitches import HIGHEST_PITCH, LOWEST_PITCH
 from fusili_training.sound.notes import PerformedArray
+from fusili_training.sound.singing import Singer
 from fusili_training.sound.soundbank import SoundBank
 
-__all__ = ["synthesise"]
+__all__ = ["Instrument", "synthesise"]
 
+Instrument: TypeAlias = SoundBank | Singer
+"""What plays or sings a part."""
 
 _RELEASE_DB = 60.0  # a released note ends when it has fallen by this much
 _LOUDEST = 0.98
 
 
 def synthesise(
-    notes: PerformedArray, banks: Mapping[int, SoundBank], duration_sec: float, start_sec: float = 0.0
+    notes: PerformedArray, banks: Mapping[int, Instrument], duration_sec: float, start_sec: float = 0.0
 ) -> Float32:
     """Synthesise a clip of a performance.
 
@@ -28,8 +32,8 @@ def synthesise(
     ----------
     notes : np.ndarray [shape=(n,), dtype=PERFORMED_DTYPE]
         The notes; those that begin before `start_sec` are heard from there on.
-    banks : mapping from part to SoundBank
-        Banks with the same sample rate. The pedal prolongs notes only if the notes of a bank decay.
+    banks : mapping from part to SoundBank or Singer
+        Instruments with the same sample rate. The pedal prolongs notes only if the notes of a bank decay.
     duration_sec : float
     start_sec : float
         Where the clip begins in the performance.
@@ -43,8 +47,13 @@ def synthesise(
     clip = np.zeros(round(duration_sec * sample_rate_hz), dtype=np.float32)
     longest_sec = np.maximum(notes["duration_sec"], notes["sounding_sec"]) + _longest_release_sec(banks)
     heard = (notes["onset_sec"] < start_sec + duration_sec) & (notes["onset_sec"] + longest_sec > start_sec)
+    for part, singer in banks.items():
+        if isinstance(singer, Singer):
+            clip += singer.sing(notes[notes["part"] == part], len(clip) / sample_rate_hz, start_sec)
     for note in notes[heard]:
         bank = banks[int(note["part"])]
+        if isinstance(bank, Singer):
+            continue
         heard_sec = float(note["duration_sec"] if bank.sustained else note["sounding_sec"])
         begin = round((float(note["onset_sec"]) - start_sec) * sample_rate_hz)
         sound = _play(bank, int(note["pitch"]), int(note["velocity"]), round(heard_sec * sample_rate_hz))
@@ -57,7 +66,7 @@ def synthesise(
     return clip
 
 
-def _common_rate(notes: PerformedArray, banks: Mapping[int, SoundBank]) -> int:
+def _common_rate(notes: PerformedArray, banks: Mapping[int, Instrument]) -> int:
     rates = {bank.sample_rate_hz for bank in banks.values()}
     if len(rates) != 1:
         raise InputError(
@@ -75,8 +84,9 @@ def _common_rate(notes: PerformedArray, banks: Mapping[int, SoundBank]) -> int:
     return rates.pop()
 
 
-def _longest_release_sec(banks: Mapping[int, SoundBank]) -> float:
-    return max(_RELEASE_DB / float(bank.release_db_per_sec.min()) for bank in banks.values())
+def _longest_release_sec(banks: Mapping[int, Instrument]) -> float:
+    slowest = [bank.release_db_per_sec.min() for bank in banks.values() if isinstance(bank, SoundBank)]
+    return _RELEASE_DB / float(min(slowest)) if slowest else 0.0
 
 
 def _play(bank: SoundBank, pitch: int, velocity: int, held: int) -> Float32:
