@@ -7,13 +7,13 @@ how scores are played times the stops.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from fusili_mir.arrays import Bool, Float32, Float64, Int64
 from fusili_mir.audio.sound_envelope import FrameSound
-from fusili_mir.decoding.certainty import PIECE_BY_ORDER, StopWeights
+from fusili_mir.decoding.certainty import PIECE_BY_ORDER, STOP_CLUES
 from fusili_mir.decoding.course import Course
 from fusili_mir.decoding.onset_evidence import NoOnsets, OnsetEvidence, PitchedOnsets
 from fusili_mir.decoding.open_ends import follow_to_open_ends
@@ -41,7 +41,7 @@ __all__ = [
 
 _BAND_FRAMES = 64  # frames that share a range of stops
 _SHORT_SEC = 2.0  # set by hand: a shorter filler is a note that sounds different
-_ATTACK = [each.name for each in fields(StopWeights)].index("attack")
+_ATTACK = STOP_CLUES.index("attack")
 
 
 @short_repr
@@ -254,9 +254,8 @@ def _time(
     if stretch.next_is_pinned:
         frame, stop = _with_pin(frame, stop, stretch.end, stretch.to_sec, grid, at_end=True)
     if not len(stop):
-        n_clues = len(fields(StopWeights)) - 1
         return TimedStops(
-            np.empty(0, np.int64), np.empty(0), np.empty(0), np.empty(0), np.empty((0, n_clues))
+            np.empty(0, np.int64), np.empty(0), np.empty(0), np.empty(0), np.empty((0, len(STOP_CLUES)))
         )
     timed = time_stops(stop, frame, likelihoods, evidence, grid.start_sec, grid.frame_sec, law, stretch)
     return timed.among(timed.stops < stretch.end)
@@ -274,7 +273,7 @@ def _with_pin(
 
 def _piece_clues(timed: TimedStops, order: float, evidence: OnsetEvidence) -> PieceClues:
     """Look at a path as a whole."""
-    of_stop = dict(zip((each.name for each in fields(StopWeights)), timed.clues.T, strict=False))
+    of_stop = dict(zip(STOP_CLUES, timed.clues.T, strict=True))
     elsewhere = np.roll(timed.stops, len(timed.stops) // 2)
     return PieceClues(
         order=order,
