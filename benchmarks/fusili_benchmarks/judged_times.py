@@ -13,6 +13,7 @@ import numpy as np
 from fusili_benchmarks.calibration import area_under_curve, calibration_error, reliability_table
 from fusili_benchmarks.performances import Performance, first_onsets
 from fusili_mir.alignment.passed_measures import measures_at
+from fusili_mir.alignment.position_maps import PlaceCertainty
 from fusili_mir.alignment.results import Alignment
 from fusili_mir.arrays import Bool, Float64, Table
 from fusili_mir.decoding.certainty import INTERVAL_PROBABILITY, NEAR_SEC
@@ -22,6 +23,7 @@ __all__ = ["KINDS", "JudgedTimes", "judge", "judged_report"]
 KINDS = ("notes", "measures", "frames")
 _SAME_BEAT = 1e-4
 _BACK_SEC = -0.05  # heads of a system that sound in another order are repeated, and left out
+_APART_SEC = 1.0  # between heads that are further apart, nobody knows where the music is
 _EDGES = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98, 1.01)
 
 
@@ -33,6 +35,8 @@ class JudgedTimes:
     ----------
     said : np.ndarray
         Probability of being right to 0.1 s.
+    if_right_piece : np.ndarray
+        The same, given that the recording is of the score.
     errors_sec : np.ndarray
         Absolute errors.
     holds : np.ndarray of bool
@@ -42,26 +46,24 @@ class JudgedTimes:
     """
 
     said: Float64
+    if_right_piece: Float64
     errors_sec: Float64
     holds: Bool
     half_sec: Float64
 
     @classmethod
     def of(
-        cls,
-        found_sec: Float64,
-        confidence: Float64,
-        earliest_sec: Float64,
-        latest_sec: Float64,
-        true: Float64,
+        cls, found_sec: Float64, sure: PlaceCertainty, true_sec: Float64, reliability: float
     ) -> JudgedTimes:
         """Judge those of some times that were found, and whose truth is known."""
-        known = np.isfinite(found_sec) & np.isfinite(true)
+        known = np.isfinite(found_sec) & np.isfinite(true_sec)
+        said = sure.confidence[known].astype(np.float64)
         return cls(
-            confidence[known].astype(np.float64),
-            np.abs(found_sec - true)[known],
-            ((earliest_sec <= true) & (true <= latest_sec))[known],
-            (latest_sec - earliest_sec)[known] / 2,
+            said,
+            said / reliability,
+            np.abs(found_sec - true_sec)[known],
+            ((sure.earliest_sec <= true_sec) & (true_sec <= sure.latest_sec))[known],
+            (sure.latest_sec - sure.earliest_sec)[known] / 2,
         )
 
     @classmethod
@@ -93,7 +95,7 @@ def judged_report(judged: JudgedTimes) -> str:
         reliability_table(right, said, _EDGES),
         f"\n{len(right)} times, {100 * right.mean():.1f} % right: area under the curve "
         f"{area_under_curve(right, said):.3f}, calibration error {100 * calibration_error(right, said):.1f} "
-        "points\n",
+        f"points; if the piece is right, {area_under_curve(right, judged.if_right_piece):.3f}\n",
         f"| said | interval of {100 * INTERVAL_PROBABILITY:.0f} % holds | median of its half width |",
         "| --- | --- | --- |",
     ]
@@ -106,8 +108,9 @@ def judged_report(judged: JudgedTimes) -> str:
     return "\n".join(lines)
 
 
-def _of_rows(rows: Table, found_sec: Float64, true_sec: Float64) -> JudgedTimes:
-    return JudgedTimes.of(found_sec, rows["confidence"], rows["earliest_sec"], rows["latest_sec"], true_sec)
+def _of_rows(alignment: Alignment, rows: Table, found_sec: Float64, true_sec: Float64) -> JudgedTimes:
+    sure = PlaceCertainty(rows["confidence"], rows["earliest_sec"], rows["latest_sec"])
+    return JudgedTimes.of(found_sec, sure, true_sec, alignment.reliability)
 
 
 def _true_seconds(alignment: Alignment, performance: Performance) -> Float64:
@@ -118,14 +121,14 @@ def _true_seconds(alignment: Alignment, performance: Performance) -> Float64:
 
 def _notes(alignment: Alignment, performance: Performance) -> JudgedTimes:
     notes = alignment.notes
-    return _of_rows(notes, notes["onset_sec"], _true_seconds(alignment, performance))
+    return _of_rows(alignment, notes, notes["onset_sec"], _true_seconds(alignment, performance))
 
 
 def _heads(alignment: Alignment, performance: Performance) -> JudgedTimes:
     boxes, true_sec = first_onsets(performance.pages, performance.true)
     place = boxes["page"], (boxes["x0"] + boxes["x1"]) / 2, (boxes["y0"] + boxes["y1"]) / 2
     found_sec = alignment.position_maps.position_to_seconds(*place)
-    return JudgedTimes.of(found_sec, *alignment.certainty_at(*place), true_sec)
+    return JudgedTimes.of(found_sec, alignment.certainty_at(*place), true_sec, alignment.reliability)
 
 
 def _measures(alignment: Alignment, performance: Performance) -> JudgedTimes:
@@ -138,7 +141,7 @@ def _measures(alignment: Alignment, performance: Performance) -> JudgedTimes:
         begins = known & (np.abs(onset_beat - start_beat) < _SAME_BEAT)
         if begins.any():
             begin_sec[row] = np.median(true_sec[begins])
-    return _of_rows(measures, measures["start_sec"], begin_sec)
+    return _of_rows(alignment, measures, measures["start_sec"], begin_sec)
 
 
 def _passed(alignment: Alignment, performance: Performance) -> JudgedTimes:
@@ -155,15 +158,18 @@ def _passed(alignment: Alignment, performance: Performance) -> JudgedTimes:
         if len(own):
             width = np.median(boxes["x1"][own] - boxes["x0"][own])
             begin_sec[row] = np.median(true_sec[own][middle[own] < middle[own].min() + width / 2])
-    return _of_rows(rows, rows["start_sec"], begin_sec)
+    return _of_rows(alignment, rows, rows["start_sec"], begin_sec)
 
 
 def _frames(alignment: Alignment, performance: Performance) -> JudgedTimes:
     """Judge the places of frames, in which the score is heard.
 
-    The truth between two heads of a system is taken to move evenly from one to the other, as frames do.
+    The truth between two heads of a system is taken to move evenly from one to the other, as frames do. Systems
+    that are played more than once are left out, since a frame does not say which playing it is of.
     """
+    again = {note.rsplit("-", 1)[0] for note in performance.true if not note.endswith("-1")}
     boxes, true_sec = first_onsets(performance.pages, performance.true)
+    is_repeated = np.array([str(note) in again for note in boxes["notated_id"]])
     middle = ((boxes["x0"].astype(np.float64) + boxes["x1"]) / 2).round()
     frames = alignment.frames
     frame_sec = alignment.grid.centre(np.arange(len(frames)))
@@ -175,6 +181,8 @@ def _frames(alignment: Alignment, performance: Performance) -> JudgedTimes:
         seconds = np.array([np.median(true_sec[own][number == each]) for each in range(len(places))])
         inside = is_music & (frames["system"] == system)
         inside &= (frames["x"] >= places[0]) & (frames["x"] <= places[-1])
-        if len(places) > 1 and np.all(np.diff(seconds) > _BACK_SEC):
+        if len(places) > 1 and np.all(np.diff(seconds) > _BACK_SEC) and not is_repeated[own].any():
+            after = np.searchsorted(places, frames["x"], side="right").clip(1, len(places) - 1)
+            inside &= np.diff(seconds)[after - 1] < _APART_SEC
             begin_sec[inside] = np.interp(frames["x"][inside], places, seconds)
-    return _of_rows(frames, frame_sec, begin_sec)
+    return _of_rows(alignment, frames, frame_sec, begin_sec)

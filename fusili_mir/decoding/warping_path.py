@@ -77,7 +77,8 @@ class WarpingPath:
     similarity : np.ndarray of float [shape=(M,)]
         Cosine of each frame with its stop.
     confidence : np.ndarray of float [shape=(M,)]
-        Probability that the stop of the frame begins within 0.1 s of its time; 0 in the filler.
+        Probability that the place of the frame is right to 0.1 s; it moves evenly from that of one stop to that
+        of the next. 0 in the filler.
     reliability : float
         Probability that the recording is of this score, if it is as likely as not beforehand.
     margin_sec : np.ndarray of float [shape=(M,)]
@@ -180,7 +181,7 @@ def decode_path(
             stop=stop,
             is_filler=is_filler,
             similarity=similarity.pairs(np.arange(n_frames), stop),
-            confidence=np.where(is_filler, 0.0, times.confidence[stop]).astype(np.float32),
+            confidence=np.where(is_filler, 0.0, _frame_confidence(times, stop, grid)).astype(np.float32),
             reliability=reliability,
             margin_sec=np.where(is_filler, np.inf, _frame_margins(times.margin_sec, stop)),
             clues=PathClues(timed.stops, timed.clues, clues),
@@ -307,6 +308,13 @@ def _with_silences(path: DecodedPath, sounding: Int64, n_frames: int) -> Decoded
     return DecodedPath(
         path.stop[last], path.is_filler[last] | outside, np.where(outside, 0.0, path.gap[last])
     )
+
+
+def _frame_confidence(times: StopTimes, stop: Int64, grid: FrameGrid) -> Float64:
+    """Return how sure the place of each frame is, which moves evenly from one stop to the next."""
+    heard = times.is_heard
+    middle_sec = grid.centre(np.arange(len(stop)))
+    return np.interp(middle_sec, times.onset_sec[heard], times.confidence[heard])
 
 
 def _frame_margins(margin_sec: Float64, stop: Int64) -> Float64:
