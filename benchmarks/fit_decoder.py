@@ -4,7 +4,6 @@
     python benchmarks/fit_decoder.py law BUNDLE ../shared/data/human [--only NAME ...] [--rounds 2]
         [--ablate | --scan NAME]
     python benchmarks/fit_decoder.py certainty BUNDLE ../shared/data/human
-    python benchmarks/fit_decoder.py intervals BUNDLE ../shared/data/human [--only NAME ...]
     python benchmarks/fit_decoder.py piece BUNDLE ../shared/data/human [--corpus ../shared/data] [--songs 10]
 
 `carry` copies from another bundle what was fitted there: the networks that hear attacks and read notes, which do
@@ -14,11 +13,10 @@ score and from images. `--ablate` prints instead what each part is worth: the sa
 NAME` prints the same shares for each value of one parameter.
 
 `certainty` fits, on the same performances, the probability that a note is right to 0.1 s and its interval; what
-it prints was measured on composers that were left out. `piece` fits the probability that a recording is of the
+it prints, of notes, measures and frames, was measured on composers that were left out, with all performances
+aligned again. `piece` fits the probability that a recording is of the
 score: the same performances and songs of the validation split, clean and worn (noise, room, stained pages), with
 their own recordings and with others', whole and in excerpts. Fit in this order: each rests on those before.
-
-`intervals` fits nothing: it prints how often the intervals of the bundle hold, of notes, measures and frames.
 
 `--kept FOLDER` keeps encoded performances for the next time; encoding takes far longer than decoding.
 """
@@ -32,23 +30,19 @@ from collections.abc import Callable, Iterable
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from fusili_benchmarks.certainty_fit import (
-    SeenNotes,
-    certainty_report,
-    fit_certainty,
-    notes_from_images,
-    notes_with_score,
-)
+from fusili_benchmarks.certainty_fit import SeenNotes, fit_certainty, notes_from_images, notes_with_score
 from fusili_benchmarks.held_out_shifts import BASE, PageShift, Shift, SoundShift
-from fusili_benchmarks.interval_coverage import frames_hold, measures_hold, notes_hold
+from fusili_benchmarks.judged_times import KINDS, JudgedTimes, judge, judged_report
 from fusili_benchmarks.performances import Performance, encode_human, encode_songs, kept, with_deep_pickles
 from fusili_benchmarks.piece_fit import SeenPair, fit_piece, piece_report, seen_pairs
 from fusili_mir.alignment.aligning import align_encoded, decoding_options
-from fusili_mir.arrays import Bool
+from fusili_mir.dataclass_tables import read_table
 from fusili_mir.decoding.rough_search import DecodingOptions
+from fusili_mir.decoding.timing_law import TimingLaw
 from fusili_mir.model.attack_hearing import AttackGraph
 from fusili_mir.model.bundle import Bundle, load_bundle
 from fusili_mir.model.encoder import Encoder
@@ -174,29 +168,34 @@ def fit_notes(bundle: Bundle, performances: dict[str, Callable[[], Performance]]
         aligned = align_encoded(each.scan, each.scanned, each.audio, scale, options=options)
         seen.append(notes_from_images(aligned, each, composer))
         print(f"{name}: {len(known[-1].errors_sec)} notes", flush=True)
+    composers = {name: name.split("_")[0] for name in performances}
+    judged: dict[str, list[JudgedTimes]] = {}
+    for composer in sorted(set(composers.values())):
+        law = with_certainty(
+            bundle, *([each for each in notes if each.group != composer] for notes in (known, seen))
+        )
+        held_out = replace(options, law=read_table(TimingLaw, law, "decoder.law"))
+        for name in (each for each in performances if composers[each] == composer):
+            each = performances[name]()
+            for knowledge, pages, encoded in (
+                ("with the score", each.pages, each.score),
+                ("from images", each.scan, each.scanned),
+            ):
+                aligned = align_encoded(pages, encoded, each.audio, scale, options=held_out)
+                for kind, times in judge(aligned, each).items():
+                    judged.setdefault(f"{kind}, {knowledge}", []).append(times)
+    for name in (f"{kind}, {how}" for how in ("with the score", "from images") for kind in KINDS):
+        print(f"\n{name}, held out by composer:\n\n{judged_report(JudgedTimes.joined(judged[name]))}\n")
+    fitted_on = f"human performances: {', '.join(performances)}"
+    write_decoder(bundle, {"law": with_certainty(bundle, known, seen), "certainty_fitted_on": fitted_on})
+
+
+def with_certainty(bundle: Bundle, known: list[SeenNotes], seen: list[SeenNotes]) -> dict[str, Any]:
+    """Return the law of a bundle, as a table, with how sure times are fitted to some notes."""
     law = dict(bundle.manifest.decoder.get("law", {}))
     for key, notes in (("certainty", known), ("read_certainty", seen)):
-        print(f"\n{key}, held out by composer:\n\n{certainty_report(notes)}\n", flush=True)
         law[key] = {**law.get(key, {}), **fit_certainty(notes)}
-    write_decoder(
-        bundle, {"law": law, "certainty_fitted_on": f"human performances: {', '.join(performances)}"}
-    )
-
-
-def measure_intervals(bundle: Bundle, performances: dict[str, Callable[[], Performance]]) -> None:
-    """Print how often the intervals of a bundle hold."""
-    options, scale = decoding_options(bundle), bundle.manifest.scale
-    holds: dict[str, list[Bool]] = {"notes": [], "measures": [], "frames on images": []}
-    for load in performances.values():
-        each = load()
-        aligned = align_encoded(each.pages, each.score, each.audio, scale, options=options)
-        holds["notes"].append(notes_hold(aligned, each))
-        holds["measures"].append(measures_hold(aligned, each))
-        aligned = align_encoded(each.scan, each.scanned, each.audio, scale, options=options)
-        holds["frames on images"].append(frames_hold(aligned, each))
-    for name, parts in holds.items():
-        every = np.concatenate(parts)
-        print(f"{name}: {100 * every.mean():.1f} % of {len(every)} intervals hold")
+    return law
 
 
 def fit_pairs(bundle: Bundle, performances: dict[str, Callable[[], Performance]]) -> None:
@@ -228,7 +227,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("what", choices=["carry", "law", "certainty", "intervals", "piece"])
+    parser.add_argument("what", choices=["carry", "law", "certainty", "piece"])
     parser.add_argument("bundle", type=Path)
     parser.add_argument("data", type=Path)
     parser.add_argument("--soundfont", type=Path, default=Path("/usr/share/sounds/sf2/TimGM6mb.sf2"))
@@ -255,8 +254,6 @@ def main() -> None:
     loading = {name: partial(kept, name, encode, arguments.kept) for name, encode in encoding.items()}
     if arguments.what == "certainty":
         fit_notes(bundle, loading)
-    elif arguments.what == "intervals":
-        measure_intervals(bundle, loading)
     elif arguments.what == "piece":
         fit_pairs(bundle, loading)
     elif arguments.ablate or arguments.scan:

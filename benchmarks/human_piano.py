@@ -59,9 +59,8 @@ def from_images(alignment: Alignment, pages: Pages, true: dict[str, float], cpu_
     boxes, true_sec = first_onsets(pages, true)
     x, y = (boxes["x0"] + boxes["x1"]) / 2, (boxes["y0"] + boxes["y1"]) / 2
     found_sec = alignment.position_maps.position_to_seconds(boxes["page"], x, y)
-    frame = np.clip(alignment.grid.index(np.nan_to_num(found_sec)), 0, len(alignment.grid) - 1)
+    probability = np.nan_to_num(alignment.certainty_at(boxes["page"], x, y).confidence)
     errors = np.abs(found_sec - true_sec)
-    probability = alignment.frames["confidence"][frame].astype(np.float64)
     return Measured(np.where(np.isnan(errors), np.inf, errors), probability, cpu_sec)
 
 

@@ -3,31 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, replace
 
 import numpy as np
 
-from fusili_benchmarks.calibration import (
-    area_under_curve,
-    calibration_error,
-    fit_logistic,
-    fit_quantile,
-    held_out,
-    reliability_table,
-)
+from fusili_benchmarks.calibration import fit_logistic, fit_quantile
 from fusili_benchmarks.performances import Performance, first_onsets
 from fusili_mir.alignment.playing_course import playing_course
+from fusili_mir.alignment.position_maps import get_position_maps
 from fusili_mir.alignment.results import Alignment
 from fusili_mir.arrays import Bool, Float64, Int64
 from fusili_mir.audio.attack_map import pitch_index
-from fusili_mir.decoding.certainty import INTERVAL_PROBABILITY, NEAR_SEC, StopWeights
+from fusili_mir.decoding.certainty import INTERVAL_PROBABILITY, NEAR_SEC, STOP_CLUES, StopWeights
 from fusili_mir.errors import InputError
 
-__all__ = ["SeenNotes", "certainty_report", "fit_certainty", "notes_from_images", "notes_with_score"]
+__all__ = ["SeenNotes", "fit_certainty", "notes_from_images", "notes_with_score"]
 
 _LEAST_SEC, _MOST_SEC = 0.001, 60.0  # errors are counted as at least and at most so much
-_EDGES = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98, 1.01)
-_ATTACK = [field.name for field in fields(StopWeights)].index("attack")
+_ATTACK = STOP_CLUES.index("attack")
 
 
 @dataclass(frozen=True)
@@ -74,17 +67,21 @@ def notes_with_score(
 
 
 def notes_from_images(alignment: Alignment, performance: Performance, group: str) -> SeenNotes:
-    """Return the clues to the first playing of each note head, on images."""
-    if alignment.path.clues is None:
-        raise InputError("expected an alignment with its clues")
+    """Return the clues to the first playing of each note head on images: those to the place that it lies on."""
+    clues, moments = alignment.path.clues, alignment.moments
+    if clues is None or moments is None:
+        raise InputError("expected an alignment of images with its clues")
     boxes, true_sec = first_onsets(performance.pages, performance.true)
     x, y = (boxes["x0"] + boxes["x1"]) / 2, (boxes["y0"] + boxes["y1"]) / 2
     found_sec = alignment.position_maps.position_to_seconds(boxes["page"], x, y)
     errors_sec = np.abs(found_sec - true_sec)
-    frame = np.clip(alignment.grid.index(np.nan_to_num(found_sec)), 0, len(alignment.grid) - 1)
-    place, is_timed = _places(alignment.path.clues.stops, alignment.path.stop[frame])
-    used = np.isfinite(errors_sec) & is_timed & ~alignment.path.is_filler[frame]
-    return SeenNotes(group, alignment.path.clues.of_stops[place[used]], errors_sec[used])
+    numbered = replace(moments, seconds=np.arange(len(moments.seconds), dtype=np.float64))
+    maps = get_position_maps(alignment.frames, numbered, alignment.pages.skews)
+    number = np.nan_to_num(maps.position_to_seconds(boxes["page"], x, y))
+    # Moments are those of successive stops, the first one that was heard and all after it.
+    place, is_timed = _places(clues.stops, clues.stops[0] + number.astype(np.int64))
+    used = np.isfinite(errors_sec) & is_timed & (number == np.floor(number))
+    return SeenNotes(group, clues.of_stops[place[used]], errors_sec[used])
 
 
 def fit_certainty(notes: Sequence[SeenNotes]) -> dict[str, dict[str, float]]:
@@ -98,39 +95,6 @@ def fit_certainty(notes: Sequence[SeenNotes]) -> dict[str, dict[str, float]]:
     }
 
 
-def certainty_report(notes: Sequence[SeenNotes]) -> str:
-    """Measure both regressions on groups that they were not fitted to."""
-    groups, clues = [each.group for each in notes], [each.clues for each in notes]
-    right = [each.errors_sec <= NEAR_SEC for each in notes]
-    targets = [each.astype(np.float64) for each in right]
-    odds = held_out(groups, clues, targets, lambda x, y: fit_logistic(x, y > 0))
-    margin = held_out(
-        groups,
-        clues,
-        [each.log_errors for each in notes],
-        lambda x, y: fit_quantile(x, y, INTERVAL_PROBABILITY),
-    )
-    so, said = np.concatenate(right), 1 / (1 + np.exp(-np.concatenate(odds)))
-    errors_sec, margin_sec = (
-        np.concatenate([each.errors_sec for each in notes]),
-        np.exp(np.concatenate(margin)),
-    )
-    inside = errors_sec <= margin_sec
-    lines = [
-        reliability_table(so, said, _EDGES),
-        f"\narea under the curve {area_under_curve(so, said):.3f}, calibration error "
-        f"{100 * calibration_error(so, said):.1f} points\n",
-        f"| said | interval of {100 * INTERVAL_PROBABILITY:.0f} % holds | median of its half width |",
-        "| --- | --- | --- |",
-    ]
-    for low, high in ((0.0, 0.5), (0.5, 0.9), (0.9, 0.98), (0.98, 1.01), (0.0, 1.01)):
-        some = (said >= low) & (said < high)
-        name = f"{100 * low:.0f} to {100 * min(high, 1):.0f} %"
-        held, half_ms = 100 * inside[some].mean(), 1000 * np.median(margin_sec[some])
-        lines.append(f"| {name} | {held:.1f} % | {half_ms:.0f} ms |")
-    return "\n".join(lines)
-
-
 def _places(timed: Int64, stops: Int64) -> tuple[Int64, Bool]:
     """Return where stops are among those that were timed, and whether they are."""
     place = np.clip(np.searchsorted(timed, stops), 0, len(timed) - 1)
@@ -138,4 +102,5 @@ def _places(timed: Int64, stops: Int64) -> tuple[Int64, Bool]:
 
 
 def _table(weights: Float64) -> dict[str, float]:
-    return asdict(StopWeights(*(round(float(weight), 4) for weight in weights)))
+    named = dict(zip((*STOP_CLUES, "base"), weights.tolist(), strict=True))
+    return asdict(StopWeights(**{name: round(weight, 4) for name, weight in named.items()}))

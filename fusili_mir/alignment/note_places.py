@@ -97,6 +97,8 @@ class NotePlaces:
             first["x0"] - margin_px,
             last["x1"] + margin_px,
             times.onset_sec[heard],
+            times.confidence[heard],
+            times.margin_sec[heard],
         )
 
 

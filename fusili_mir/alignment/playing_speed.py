@@ -55,7 +55,9 @@ def result_at_own_speed(alignment: Alignment, grid: FrameGrid) -> Alignment:
         frames=scaled(alignment.frames, ("onset_sec", *INTERVAL_NAMES)),
         notes=scaled(alignment.notes, ("onset_sec", "offset_sec", *INTERVAL_NAMES)),
         measures=scaled(alignment.measures, ("start_sec", "end_sec", *INTERVAL_NAMES)),
-        moments=None if moments is None else replace(moments, seconds=own(moments.seconds)),
+        moments=None
+        if moments is None
+        else replace(moments, seconds=own(moments.seconds), margin_sec=factor * moments.margin_sec),
     )
 
 

@@ -13,13 +13,14 @@ from typing import NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from fusili_mir.alignment.intervals import INTERVAL_NAMES
 from fusili_mir.arrays import Float64, Int64, Table
 from fusili_mir.errors import InputError
 from fusili_mir.pages.original_pixels import places_to_deskewed
 from fusili_mir.pages.skew import Skew
 from fusili_mir.short_repr import short_repr
 
-__all__ = ["PlaceMoments", "PositionMaps", "get_position_maps"]
+__all__ = ["PlaceCertainty", "PlaceMoments", "PositionMaps", "get_certainty_map", "get_position_maps"]
 
 _ROUNDING_PX = 0.01  # places that differ by less may have been the same before they were rounded
 
@@ -37,6 +38,30 @@ class PositionToSeconds(Protocol):
 
     def __call__(self, page: npt.ArrayLike, x: npt.ArrayLike, y: npt.ArrayLike) -> Float64:
         """Return when places first sound, each in its nearest system; NaN on pages that are not played."""
+        ...
+
+
+class PlaceCertainty(NamedTuple):
+    """How sure the seconds of places are, each of the shape of the places; NaN on pages that are not played.
+
+    Attributes
+    ----------
+    confidence : np.ndarray
+        Probability that a place begins to sound within 0.1 s of its second.
+    earliest_sec, latest_sec : np.ndarray
+        Interval in which it does, with about the probability `INTERVAL_PROBABILITY`.
+    """
+
+    confidence: Float64
+    earliest_sec: Float64
+    latest_sec: Float64
+
+
+class PositionToCertainty(Protocol):
+    """Maps places (page, x, y) [shape=(...)] to how sure their seconds are."""
+
+    def __call__(self, page: npt.ArrayLike, x: npt.ArrayLike, y: npt.ArrayLike) -> PlaceCertainty:
+        """Return how sure the answers of `PositionToSeconds` are."""
         ...
 
 
@@ -60,12 +85,18 @@ class PlaceMoments:
         Left and right edge of each place, in pixels of the deskewed page.
     seconds : np.ndarray [shape=(n,)]
         When each place begins to sound. Non-decreasing.
+    confidence : np.ndarray [shape=(n,)]
+        Probability that it does within 0.1 s of that.
+    margin_sec : np.ndarray [shape=(n,)]
+        By how much it may be earlier or later, with a probability of `INTERVAL_PROBABILITY`.
     """
 
     system: Int64
     x0: Float64
     x1: Float64
     seconds: Float64
+    confidence: Float64
+    margin_sec: Float64
 
 
 def get_position_maps(
@@ -99,16 +130,8 @@ def get_position_maps(
     >>> float(x), float(maps.position_to_seconds(page=0, x=250.0, y=0.0))
     (150.0, 2.0)
     """
-    if not len(frames):
-        raise InputError("no frames; expected those of an alignment")
-    # Frames are evenly spaced, except the first and last ones where they are cut to the recording.
-    number, inner = np.arange(len(frames)), len(frames) // 2
-    frame_sec = float(np.median(np.diff(frames["onset_sec"]))) if len(frames) > 1 else 0.0
-    middle_sec = frames["onset_sec"][inner] + (number - inner + 0.5) * frame_sec
-    frame_x, frame_y = places_to_deskewed(skews, frames["page"], frames["x"], frames["y"])
-    passes = (
-        _passes(frames["system"], frame_x, middle_sec) if moments is None else _passes_of_moments(moments)
-    )
+    passes = _AllPasses.of(frames, moments, skews)
+    frame_sec, middle_sec = _middles(frames)
 
     def seconds_to_position(seconds: npt.ArrayLike) -> tuple[Int64, Float64, Float64]:
         seconds = np.asarray(seconds, dtype=np.float64)
@@ -126,19 +149,58 @@ def get_position_maps(
         return frames["page"][nearest].astype(np.int64), x, y
 
     def position_to_seconds(page: npt.ArrayLike, x: npt.ArrayLike, y: npt.ArrayLike) -> Float64:
-        page = np.asarray(page, np.int64)
-        x, y = places_to_deskewed(skews, page, x, y)
-        page = np.broadcast_to(page, x.shape)
-        system = _nearest_system(frames, frame_x, frame_y, page, x, y)
-        seconds, nearest = np.full(page.shape, np.nan), np.full(page.shape, np.inf)
-        for each in passes:
-            miss = np.maximum(np.maximum(each.x[0] - x, x - each.x[-1]), 0.0)
-            better = (system == each.system) & (miss < nearest)
-            seconds = np.where(better, np.interp(x, each.x, each.seconds), seconds)
-            nearest = np.where(better, miss, nearest)
-        return seconds
+        return passes.found(page, x, y)[0]
 
     return PositionMaps(seconds_to_position, position_to_seconds)
+
+
+def get_certainty_map(
+    frames: Table, moments: PlaceMoments | None = None, skews: Sequence[Skew] = ()
+) -> PositionToCertainty:
+    """Make the map from places on the pages to how sure their seconds are.
+
+    Parameters
+    ----------
+    frames, moments, skews
+        As for `get_position_maps`.
+
+    Returns
+    -------
+    PositionToCertainty
+        A place between two that begin to sound is as sure as the less sure of them; its interval holds both of
+        theirs.
+    """
+    passes = _AllPasses.of(frames, moments, skews)
+    if moments is None:
+        confidence, earliest_sec, latest_sec = (
+            frames[name].astype(np.float64) for name in ("confidence", *INTERVAL_NAMES)
+        )
+    else:
+        confidence = moments.confidence
+        earliest_sec, latest_sec = moments.seconds - moments.margin_sec, moments.seconds + moments.margin_sec
+
+    def certainty(page: npt.ArrayLike, x: npt.ArrayLike, y: npt.ArrayLike) -> PlaceCertainty:
+        _, row = passes.found(page, x, y)
+        is_known = np.isfinite(row)
+        before, after = (np.where(is_known, each(row), 0.0).astype(np.int64) for each in (np.floor, np.ceil))
+        found = (
+            np.minimum(confidence[before], confidence[after]),
+            np.minimum(earliest_sec[before], earliest_sec[after]),
+            np.maximum(latest_sec[before], latest_sec[after]),
+        )
+        return PlaceCertainty(*(np.where(is_known, each, np.nan) for each in found))
+
+    return certainty
+
+
+def _middles(frames: Table) -> tuple[float, Float64]:
+    """Return the time from one frame to the next, and the middle of each.
+
+    Frames are evenly spaced, except the first and last ones where they are cut to the recording.
+    """
+    number, inner = np.arange(len(frames)), len(frames) // 2
+    frame_sec = float(np.median(np.diff(frames["onset_sec"]))) if len(frames) > 1 else 0.0
+    return frame_sec, frames["onset_sec"][inner] + (number - inner + 0.5) * frame_sec
 
 
 @dataclass(frozen=True)
@@ -148,6 +210,44 @@ class _Pass:
     system: int
     x: Float64  # non-decreasing
     seconds: Float64
+    row: Float64  # of the frames or moments that these are
+
+
+@dataclass(frozen=True)
+class _AllPasses:
+    """The passes of some frames, or of moments that are known more precisely."""
+
+    frames: Table
+    frame_x: Float64
+    frame_y: Float64
+    passes: list[_Pass]
+    skews: Sequence[Skew]
+
+    @classmethod
+    def of(cls, frames: Table, moments: PlaceMoments | None, skews: Sequence[Skew]) -> _AllPasses:
+        if not len(frames):
+            raise InputError("no frames; expected those of an alignment")
+        frame_x, frame_y = places_to_deskewed(skews, frames["page"], frames["x"], frames["y"])
+        if moments is None:
+            passes = _passes(frames["system"], frame_x, _middles(frames)[1])
+        else:
+            passes = _passes_of_moments(moments)
+        return cls(frames, frame_x, frame_y, passes, skews)
+
+    def found(self, page: npt.ArrayLike, x: npt.ArrayLike, y: npt.ArrayLike) -> tuple[Float64, Float64]:
+        """Return when places first sound, and the row of each, between two rows for places between them."""
+        page = np.asarray(page, np.int64)
+        x, y = places_to_deskewed(self.skews, page, x, y)
+        page = np.broadcast_to(page, x.shape)
+        system = _nearest_system(self.frames, self.frame_x, self.frame_y, page, x, y)
+        seconds, row, nearest = (np.full(page.shape, value) for value in (np.nan, np.nan, np.inf))
+        for each in self.passes:
+            miss = np.maximum(np.maximum(each.x[0] - x, x - each.x[-1]), 0.0)
+            better = (system == each.system) & (miss < nearest)
+            seconds = np.where(better, np.interp(x, each.x, each.seconds), seconds)
+            row = np.where(better, np.interp(x, each.x, each.row), row)
+            nearest = np.where(better, miss, nearest)
+        return seconds, row
 
 
 def _passes(system: Int64, frame_x: Float64, middle_sec: Float64) -> list[_Pass]:
@@ -159,8 +259,8 @@ def _passes(system: Int64, frame_x: Float64, middle_sec: Float64) -> list[_Pass]
         )
         # A place sounds from its first frame on; a place to its right, only after its last frame.
         edges = np.stack((x, np.nextafter(x, np.inf)), axis=1).ravel()
-        seconds = np.stack((middle_sec[rows[first]], middle_sec[rows[first + count - 1]]), axis=1).ravel()
-        passes.append(_Pass(int(system[rows[0]]), edges, seconds))
+        at = np.stack((rows[first], rows[first + count - 1]), axis=1).ravel()
+        passes.append(_Pass(int(system[rows[0]]), edges, middle_sec[at], at.astype(np.float64)))
     return passes
 
 
@@ -173,7 +273,8 @@ def _passes_of_moments(moments: PlaceMoments) -> list[_Pass]:
         x1[:-1] -= overlap
         x0[1:] += overlap
         edges = np.stack((x0, np.maximum(x1, np.nextafter(x0, np.inf))), axis=1).ravel()
-        passes.append(_Pass(int(moments.system[rows[0]]), edges, np.repeat(moments.seconds[rows], 2)))
+        at = np.repeat(rows, 2)
+        passes.append(_Pass(int(moments.system[rows[0]]), edges, moments.seconds[at], at.astype(np.float64)))
     return passes
 
 

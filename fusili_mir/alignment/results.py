@@ -11,6 +11,7 @@ from importlib import import_module
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import partitura as pt
 
 from fusili_mir.alignment.anchors import Anchor
@@ -18,7 +19,13 @@ from fusili_mir.alignment.intervals import INTERVAL_FIELDS, put_interval
 from fusili_mir.alignment.note_times import NoteTimes
 from fusili_mir.alignment.performance import NoteAlignment, note_alignment, performance_from_notes
 from fusili_mir.alignment.played import PLAYED_MEASURE_DTYPE, PLAYED_NOTE_DTYPE, PlayedScore
-from fusili_mir.alignment.position_maps import PlaceMoments, PositionMaps, get_position_maps
+from fusili_mir.alignment.position_maps import (
+    PlaceCertainty,
+    PlaceMoments,
+    PositionMaps,
+    get_certainty_map,
+    get_position_maps,
+)
 from fusili_mir.alignment.provenance import Provenance
 from fusili_mir.alignment.recording_pitch import RecordingPitch
 from fusili_mir.arrays import Float64, Int64, Table
@@ -155,6 +162,22 @@ class Alignment:
     def position_maps(self) -> PositionMaps:
         """Maps between seconds and places on the original pages."""
         return get_position_maps(self.frames, self.moments, self.pages.skews)
+
+    def certainty_at(self, page: npt.ArrayLike, x: npt.ArrayLike, y: npt.ArrayLike) -> PlaceCertainty:
+        """Say how sure the seconds of places are, which `position_maps` finds.
+
+        Parameters
+        ----------
+        page, x, y : array_like [shape=(...)]
+            Places on the original pages, such as note heads on images.
+
+        Returns
+        -------
+        PlaceCertainty
+            The probability that each begins to sound within 0.1 s of its second, and an interval.
+        """
+        found = get_certainty_map(self.frames, self.moments, self.pages.skews)(page, x, y)
+        return PlaceCertainty(found.confidence, *(self.grid.within(each) for each in found[1:]))
 
     @property
     def reliability(self) -> float:

@@ -22,6 +22,7 @@ from fusili_mir.model.encoded import EncodedAudio
 __all__ = ["evidence_of", "pitches_of_notes", "pitches_of_places"]
 
 _MOST_NOTES = 6.0  # set by hand: read from one place of an image
+_FEWEST_NOTES = 0.05  # set by hand: where fewer are read, nothing is read that could be doubtful
 
 
 def pitches_of_notes(played: PlayedScore, on_course: PlayingCourse) -> StopPitches:
@@ -51,7 +52,10 @@ def pitches_of_places(pitches: Float32, course: Course) -> StopPitches:
     weights = np.maximum.reduceat(pitches[course.columns], course.first[:-1], axis=0)
     expected = weights.sum(axis=1)
     n_notes = np.clip(expected, 1.0, _MOST_NOTES).astype(np.float32)
-    return StopPitches(weights / np.maximum(expected, 1e-6)[:, None], n_notes, are_read=True)
+    doubtful = np.sum(weights * (1 - weights), axis=1) / (expected + _FEWEST_NOTES)
+    return StopPitches(
+        weights / np.maximum(expected, 1e-6)[:, None], n_notes, are_read=True, doubtful=doubtful
+    )
 
 
 def evidence_of(audio: EncodedAudio, pitches: StopPitches | None, law: TimingLaw) -> OnsetEvidence:

@@ -53,12 +53,38 @@ class AttackMap:
             np.maximum(strongest, steps[other::factor], out=strongest)
         return strongest
 
+    def steps(self, seconds: Float64) -> Int64:
+        """Return the steps nearest to some moments, which may lie beyond the recording."""
+        return np.asarray(np.rint((seconds - self.start_sec) / self.step_sec), dtype=np.int64)
+
+    def strongest_between(self, first: Int64, end: Int64) -> Float64:
+        """Return the strength of the strongest attack of any pitch in ranges of steps, 0 in empty ones.
+
+        Parameters
+        ----------
+        first, end : np.ndarray of int [shape=(n,)]
+            Each range has the steps ``first <= step < end``. Neither decreases.
+
+        Returns
+        -------
+        np.ndarray [shape=(n,)]
+        """
+        if not len(first):
+            return np.zeros(0)
+        begin, last = (int(step) for step in np.clip((first[0], end[-1]), 0, len(self)))
+        # Of numbers of half precision, those from 0 on have the order of their bits, which is found much faster.
+        bits = np.asarray(self.strength[begin:last], np.float16).view(np.int16)
+        of_any = np.append(bits.max(axis=1), np.int16(0))  # one more, for ranges at the end
+        ends = np.stack((first, end), axis=1).clip(begin, max(last, begin)) - begin
+        strongest = np.maximum.reduceat(of_any, ends.ravel())[::2].view(np.float16).astype(np.float64)
+        return np.where(ends[:, 1] > ends[:, 0], strongest, 0.0)
+
     def at(self, seconds: Float64) -> Float32:
         """Return how strongly each pitch is struck at some moments, in nats [shape=(n, 88)].
 
         The strongest of three steps counts; a pitch that is not struck has the logarithm of a faint strength.
         """
-        step = np.rint((seconds - self.start_sec) / self.step_sec).astype(np.int64)
+        step = self.steps(seconds)
         strongest = np.zeros((len(step), N_PITCHES), np.float32)
         for away in (-1, 0, 1):
             np.maximum(strongest, self.strength[np.clip(step + away, 0, len(self) - 1)], out=strongest)

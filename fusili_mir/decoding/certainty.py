@@ -23,6 +23,7 @@ __all__ = [
     "INTERVAL_PROBABILITY",
     "NEAR_SEC",
     "PIECE_BY_ORDER",
+    "STOP_CLUES",
     "Certainty",
     "PieceWeights",
     "StopWeights",
@@ -41,7 +42,10 @@ _LEAST_MARGIN_SEC, _MOST_MARGIN_SEC = 0.005, 60.0  # half a step of an attack ma
 
 @dataclass(frozen=True)
 class StopWeights:
-    """Weights of the clues to a stop; see `StopClues`, whose names they have."""
+    """Weights of the clues to a stop; see `StopClues`, whose names they have.
+
+    Those that stand after the base count for nothing in bundles that were fitted without them.
+    """
 
     own: float
     near: float
@@ -54,6 +58,16 @@ class StopWeights:
     lasting: float
     spread: float
     base: float
+    rival: float = 0.0
+    earlier: float = 0.0
+    later: float = 0.0
+    passed: float = 0.0
+    weakest: float = 0.0
+    doubtful: float = 0.0
+
+
+STOP_CLUES = tuple(each.name for each in fields(StopWeights) if each.name != "base")
+"""Names of the clues to a stop, in the order of `StopClues.table`."""
 
 
 @dataclass(frozen=True)
@@ -75,8 +89,8 @@ PIECE_BY_ORDER = PieceWeights(order=15.0, sure=0.0, struck=0.0, unsteady=0.0, ba
 
 def weighted(clues: Float64, weights: StopWeights | PieceWeights) -> Float64:
     """Return the weighted sum of clues [shape=(..., n_clues)], plus the base [shape=(...)]."""
-    *factors, base = (getattr(weights, field.name) for field in fields(weights))
-    return np.asarray(clues @ np.array(factors) + base)
+    factors = [getattr(weights, each.name) for each in fields(weights) if each.name != "base"]
+    return np.asarray(clues @ np.array(factors) + weights.base)
 
 
 @dataclass(frozen=True)

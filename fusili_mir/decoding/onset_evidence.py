@@ -15,15 +15,18 @@ import numpy as np
 from fusili_mir.arrays import Float32, Float64, Int64
 from fusili_mir.audio.attack_map import N_PITCHES, AttackMap
 from fusili_mir.audio.sound_envelope import SoundEnvelope
-from fusili_mir.decoding.certainty import Certainty
+from fusili_mir.decoding.certainty import NEAR_SEC, Certainty
 from fusili_mir.decoding.timing_law import TimingLaw
 
-__all__ = ["AnyOnsets", "NoOnsets", "OnsetEvidence", "PitchedOnsets", "StopPitches"]
+__all__ = ["AnyOnsets", "NearbyAttacks", "NoOnsets", "OnsetEvidence", "PitchedOnsets", "StopPitches"]
 
 _GROUP = 2  # steps in a cell of the grid on which stops are timed
 _SPREAD_STEPS = 3.0  # set by hand: over which an attack counts less by a factor of e
 _KEPT_CELLS = 2**12  # about 80 s
 _CUT_SEC = 0.15  # the longest window of an attack map, and some steps
+# Chosen on the 27 human performances: how far from a stop its own pitches are looked for, from where another time
+# would be wrong on, and how long the attack of a stop itself goes on.
+_ELSEWHERE_SEC, _OWN_ATTACK_SEC = 0.2, 0.05
 
 
 @dataclass(frozen=True)
@@ -38,11 +41,40 @@ class StopPitches:
         Number of notes of each stop, as far as it is known; at least 1.
     are_read : bool
         Whether they were read from an image, and are less certain than those of a score.
+    doubtful : np.ndarray [shape=(P,)], float32, optional
+        Share of the notes of each stop that may as well be missing or others: from 0, the default, to 1.
     """
 
     weights: Float32
     n_notes: Float32
     are_read: bool = False
+    doubtful: Float32 | None = None
+
+
+@dataclass(frozen=True)
+class NearbyAttacks:
+    """What is struck before and after some stops; all of shape (n,), and 0 where that is not known.
+
+    Attributes
+    ----------
+    earlier, later : np.ndarray
+        How much more strongly the pitches of each are struck 0.1 to 0.2 s before or after it than at its time, in
+        nats.
+    passed : np.ndarray
+        Strength of the strongest attack between it and the next one.
+    doubtful : np.ndarray
+        See `StopPitches`.
+    """
+
+    earlier: Float64
+    later: Float64
+    passed: Float64
+    doubtful: Float64
+
+    @classmethod
+    def unknown(cls, n_stops: int) -> NearbyAttacks:
+        """Say nothing about some stops."""
+        return cls(*np.zeros((4, n_stops)))
 
 
 class OnsetEvidence(Protocol):
@@ -91,6 +123,10 @@ class OnsetEvidence(Protocol):
 
     def attack(self, stops: Int64, seconds: Float64) -> Float64:
         """Return how strongly each stop is struck at its second, in nats [shape=(n,)]; 0 if that is not known."""
+        ...
+
+    def nearby(self, stops: Int64, seconds: Float64) -> NearbyAttacks:
+        """Return what is struck before and after stops that begin at some seconds, which increase."""
         ...
 
 
@@ -191,6 +227,26 @@ class PitchedOnsets:
         struck = np.einsum("np,np->n", self.attacks.at(seconds + self.law.bias_sec), weights)
         return np.asarray(struck, dtype=np.float64)
 
+    def nearby(self, stops: Int64, seconds: Float64) -> NearbyAttacks:
+        """Return what is struck before and after stops that begin at some seconds, which increase."""
+        attacks, faintest, doubtful = self.attacks, self.law.faintest_strength, self.pitches.doubtful
+        step = attacks.steps(seconds + self.law.bias_sec)
+        nearest, furthest = (round(sec / attacks.step_sec) for sec in (NEAR_SEC, _ELSEWHERE_SEC))
+        away = np.arange(nearest, furthest + 1, 2)  # an attack is seen in some steps around it
+        weights, own = self.pitches.weights[stops], self.attack(stops, seconds)
+        earlier, later = (
+            np.log(_strongest_mean(attacks, step[:, None] + each, weights) + faintest) - own
+            for each in (-away, away)
+        )
+        reach = round(_OWN_ATTACK_SEC / attacks.step_sec)
+        passed = attacks.strongest_between(step[:-1] + reach, step[1:] - reach)
+        return NearbyAttacks(
+            earlier,
+            later,
+            np.append(passed, np.zeros(min(len(stops), 1))),
+            np.zeros(len(stops)) if doubtful is None else doubtful[stops].astype(np.float64),
+        )
+
 
 @dataclass(frozen=True)
 class AnyOnsets:
@@ -248,6 +304,10 @@ class AnyOnsets:
         """Return zeros: which pitches are struck is not known."""
         return np.zeros(len(stops))
 
+    def nearby(self, stops: Int64, seconds: Float64) -> NearbyAttacks:
+        """Return zeros."""
+        return NearbyAttacks.unknown(len(stops))
+
 
 @dataclass(frozen=True)
 class NoOnsets:
@@ -295,10 +355,25 @@ class NoOnsets:
         """Return zeros."""
         return np.zeros(len(stops))
 
+    def nearby(self, stops: Int64, seconds: Float64) -> NearbyAttacks:
+        """Return zeros."""
+        return NearbyAttacks.unknown(len(stops))
+
 
 def _nearest_onset(envelope: SoundEnvelope, seconds: Float64, law: TimingLaw) -> Float64:
     """Move moments to the onset of anything nearby."""
     return envelope.nearest_onset(seconds, law.refine_sec + envelope.step_sec) if law.refine_sec else seconds
+
+
+def _strongest_mean(attacks: AttackMap, steps: Int64, weights: Float32) -> Float64:
+    """Return the strongest of the mean attacks of stops at some steps each [shape=(n,)].
+
+    `steps` has the shape (n, m), and `weights` (n, 88).
+    """
+    strongest = np.zeros(len(steps), np.float32)
+    for each in np.clip(steps, 0, len(attacks) - 1).T:  # n: stops, p: pitches
+        np.maximum(strongest, np.einsum("np,np->n", attacks.strength[each], weights), out=strongest)
+    return strongest.astype(np.float64)
 
 
 def _without_cut(nats: Float32, cells: Int64, cell_sec: float) -> Float32:

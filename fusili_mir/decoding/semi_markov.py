@@ -23,7 +23,7 @@ import numpy as np
 
 from fusili_mir.arrays import Bool, Float32, Float64, Int32, Int64
 from fusili_mir.decoding.certainty import NEAR_SEC
-from fusili_mir.decoding.onset_evidence import OnsetEvidence
+from fusili_mir.decoding.onset_evidence import NearbyAttacks, OnsetEvidence
 from fusili_mir.decoding.stop_clues import StopClues
 from fusili_mir.decoding.stop_likelihoods import StopLikelihoods
 from fusili_mir.decoding.stop_pins import Stretch
@@ -152,12 +152,13 @@ def time_stops(
     arrival_sec = np.interp(course.start[stops], course.start[visited], start_sec + frame[first] * frame_sec)
     lasting = course.start[stops + 1] - course.start[stops]
     path_sec = arrival_sec
-    probability, spread_sec = np.zeros(len(stops)), np.zeros(len(stops))
+    probability = spread_sec = rival = np.zeros(len(stops))
     pins = _Pins.of(stretch, len(stops), evidence)
     if pins.are_too_close:
         evenly_sec = pins.evenly(course.start[stops])
         lost_sec = np.full(len(stops), pins.stretch.to_sec - pins.stretch.from_sec)
-        unknown = StopClues(probability, lost_sec, probability, evenly_sec, lost_sec, path_sec)
+        nearby = NearbyAttacks.unknown(len(stops))
+        unknown = StopClues(probability, lost_sec, probability, evenly_sec, lost_sec, path_sec, rival, nearby)
         return TimedStops(stops, evenly_sec, probability, lost_sec, unknown.table())
     for each in _ROUNDS:
         tempo = local_tempo(lasting, arrival_sec, each.n_smoothed)
@@ -170,7 +171,7 @@ def time_stops(
             stops, expected_sec, lasting, lattice, likelihoods, evidence, start_sec, frame_sec, law, each
         )
         is_last = each is _ROUNDS[-1]
-        cells, probability, spread_sec = _best_cells(terms, arrival_sec, with_probability=is_last)
+        cells, probability, spread_sec, rival = _best_cells(terms, arrival_sec, with_probability=is_last)
         arrival_sec = evidence.start_sec + (cells + 0.5) * evidence.cell_sec
     refined_sec = pins.keep_seconds(evidence.refined(stops, arrival_sec))
     seconds = pins.keep_seconds(_strictly_increasing(refined_sec, pins.keep_seconds(arrival_sec)))
@@ -181,6 +182,8 @@ def time_stops(
         seconds,
         np.array(expected_sec),
         path_sec,
+        rival,
+        evidence.nearby(stops, seconds),
     )
     clues, certainty = seen.table(), evidence.certainty
     margin_sec = evidence.cell_sec + _SPREADS * spread_sec
@@ -401,8 +404,8 @@ class _Column:
 
 def _best_cells(
     terms: _Terms, arrival_sec: Float64, with_probability: bool
-) -> tuple[Int64, Float64, Float64]:
-    """Find the cells in which stops begin and, if asked for, how probable and spread each is."""
+) -> tuple[Int64, Float64, Float64, Float64]:
+    """Find the cells in which stops begin and, if asked for, how probable, spread and unrivalled each is."""
     first, end, evidence = terms.lattice.first, terms.lattice.end, terms.evidence
     columns: list[_Column] = []  # all of them, if probabilities are asked for
     before: _Column | None = None
@@ -437,25 +440,29 @@ def _best_cells(
         last = int(end[number - 1] - first[number - 1]) - 1
         chosen_cells[number - 1] = min(int(sources[number][chosen_cells[number]]), last)
     if not with_probability:
-        return first + chosen_cells, np.ones(len(sources)), np.zeros(len(sources))
+        return first + chosen_cells, np.ones(len(sources)), np.zeros(len(sources)), np.zeros(len(sources))
     return first + chosen_cells, *_posterior(chosen_cells, columns, terms)
 
 
-def _posterior(chosen: Int64, columns: list[_Column], terms: _Terms) -> tuple[Float64, Float64]:
-    """Return the posterior probability of beginning near the chosen cells, and the spread, in seconds.
+def _posterior(chosen: Int64, columns: list[_Column], terms: _Terms) -> tuple[Float64, Float64, Float64]:
+    """Return the posterior probability of beginning near the chosen cells, the spread, and the lead over rivals.
 
-    Both come from sums over all ways. The spread is the root of the mean square distance from the chosen cell.
+    All come from sums over all ways. The spread, in seconds, is the root of the mean square distance from the
+    chosen cell. The last is how much likelier the best cell nearby is than the best one elsewhere, in nats;
+    infinite if there is none.
     """
     first, end = terms.lattice.first, terms.lattice.end
     near = round(NEAR_SEC / terms.evidence.cell_sec)
-    probability, spread_sec = np.empty(len(columns)), np.empty(len(columns))
+    probability, spread_sec, rival = (np.empty(len(columns)) for _ in range(3))
     after = np.zeros_like(columns[-1].total)  # sums over all ways to go on from each cell
     for number in range(len(columns) - 1, -1, -1):
         here = columns[number]
         together = here.total + after
         weight = np.exp(together - together.max())
-        nearby = weight[max(chosen[number] - near, 0) : chosen[number] + near + 1]
-        probability[number] = nearby.sum() / weight.sum()
+        begin, end_near = max(chosen[number] - near, 0), chosen[number] + near + 1
+        probability[number] = weight[begin:end_near].sum() / weight.sum()
+        elsewhere = max(together[:begin].max(initial=-np.inf), together[end_near:].max(initial=-np.inf))
+        rival[number] = together[begin:end_near].max() - elsewhere
         away = np.arange(len(weight)) - chosen[number]
         spread_sec[number] = np.sqrt(weight @ away**2 / weight.sum()) * terms.evidence.cell_sec
         if number:
@@ -465,7 +472,7 @@ def _posterior(chosen: Int64, columns: list[_Column], terms: _Terms) -> tuple[Fl
             gain = np.append(after + here.onset + before.until_next, _NEVER)
             after = _log_sum(gain[there] - cost) - before.until_here
             after = after - after.max()
-    return probability, spread_sec
+    return probability, spread_sec, rival
 
 
 def _shifted(first: np.int64, end: np.int64, by: Int64, other_first: np.int64, other_end: np.int64) -> Int64:

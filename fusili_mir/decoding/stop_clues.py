@@ -8,18 +8,20 @@ import numpy as np
 
 from fusili_mir.arrays import Float64
 from fusili_mir.decoding.certainty import log_odds
+from fusili_mir.decoding.onset_evidence import NearbyAttacks
 
 __all__ = ["StopClues"]
 
 # Stops to either side, chosen on the 27 human performances; means over 40 add nothing there.
 _NEAR, _AROUND = 3, 10
 _MOST_UNSTEADY = 2.0  # a duration that is 7 times too long is no worse than one that is 8 times too long
+_LEAST_RIVAL, _MOST_RIVAL = -10.0, 50.0  # nats: beyond that, nothing else was ever thought of
 _USUAL_MOVE_SEC, _LEAST_SPREAD_SEC, _SHORTEST_SEC = 0.03, 0.01, 0.02  # added before logarithms: about a cell
 
 
 @dataclass(frozen=True)
 class StopClues:
-    """What is seen of some successive stops; all of shape (n,).
+    """What is seen of some successive stops; arrays of shape (n,).
 
     Attributes
     ----------
@@ -33,6 +35,10 @@ class StopClues:
         When it begins, and how long it lasts at the local tempo.
     arrival_sec : np.ndarray
         When the path from frame to stop arrives at it.
+    rival : np.ndarray
+        How much likelier its time is than any that is more than 0.1 s away, in nats.
+    nearby : NearbyAttacks
+        What is struck before and after it.
     """
 
     posterior: Float64
@@ -41,20 +47,25 @@ class StopClues:
     seconds: Float64
     expected_sec: Float64
     arrival_sec: Float64
+    rival: Float64
+    nearby: NearbyAttacks
 
     def table(self) -> Float64:
-        """Return the clues in the order of `StopWeights` [shape=(n, n_clues)].
+        """Return the clues in the order of `STOP_CLUES` [shape=(n, n_clues)].
 
         `own`, `near`, `around` and `whole` are log-odds of posteriors: of the stop itself, and means over 3 and
         over 10 stops to either side, and over all. `unsteady` is how far the logarithm of the duration before or
         after it is from the local tempo, `unsteady_near` the mean over 3 stops to either side. `moved` is the
         logarithm of its distance from the path, `lasting` that of its duration, `spread` that of its spread.
+        `passed` is the strongest attack of anything between it and the stops beside it, `weakest` the weakest
+        attack of its own and theirs: a chord that is rolled, an ornament, a note that is missing or not read.
         """
         odds = log_odds(self.posterior)
         lasting_sec = np.append(np.diff(self.seconds), self.expected_sec[-1:])
         ratio = np.log(np.maximum(lasting_sec, 1e-3) / np.maximum(self.expected_sec, 1e-3))
         unsteady = np.minimum(np.abs(ratio), _MOST_UNSTEADY)
         moved_sec = np.abs(self.seconds - self.arrival_sec)
+        passed = self.nearby.passed
         return np.stack(
             (
                 odds,
@@ -67,6 +78,12 @@ class StopClues:
                 np.log(moved_sec + _USUAL_MOVE_SEC),
                 np.log(np.maximum(self.expected_sec, _SHORTEST_SEC)),
                 _mean_around(np.log(self.spread_sec + _LEAST_SPREAD_SEC), _AROUND),
+                np.clip(self.rival, _LEAST_RIVAL, _MOST_RIVAL),
+                self.nearby.earlier,
+                self.nearby.later,
+                np.maximum(passed, np.append(0.0, passed[:-1])[: len(passed)]),
+                _least_beside(self.attack),
+                self.nearby.doubtful,
             ),
             axis=1,
         )
@@ -77,3 +94,9 @@ def _mean_around(values: Float64, reach: int) -> Float64:
     summed = np.append(0.0, np.cumsum(values))
     first, end = np.maximum(number - reach, 0), np.minimum(number + reach + 1, len(values))
     return np.asarray((summed[end] - summed[first]) / (end - first))
+
+
+def _least_beside(values: Float64) -> Float64:
+    """Return the least of each value and its two neighbours."""
+    before, after = np.append(values[:1], values[:-1]), np.append(values[1:], values[-1:])
+    return np.minimum(values, np.minimum(before, after))

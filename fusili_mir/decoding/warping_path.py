@@ -7,13 +7,13 @@ how scores are played times the stops.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from fusili_mir.arrays import Bool, Float32, Float64, Int64
 from fusili_mir.audio.sound_envelope import FrameSound
-from fusili_mir.decoding.certainty import PIECE_BY_ORDER, StopWeights
+from fusili_mir.decoding.certainty import PIECE_BY_ORDER, STOP_CLUES
 from fusili_mir.decoding.course import Course
 from fusili_mir.decoding.onset_evidence import NoOnsets, OnsetEvidence, PitchedOnsets
 from fusili_mir.decoding.open_ends import follow_to_open_ends
@@ -41,7 +41,7 @@ __all__ = [
 
 _BAND_FRAMES = 64  # frames that share a range of stops
 _SHORT_SEC = 2.0  # set by hand: a shorter filler is a note that sounds different
-_ATTACK = [each.name for each in fields(StopWeights)].index("attack")
+_ATTACK = STOP_CLUES.index("attack")
 
 
 @short_repr
@@ -77,7 +77,8 @@ class WarpingPath:
     similarity : np.ndarray of float [shape=(M,)]
         Cosine of each frame with its stop.
     confidence : np.ndarray of float [shape=(M,)]
-        Probability that the stop of the frame begins within 0.1 s of its time; 0 in the filler.
+        Probability that the place of the frame is right to 0.1 s; it moves evenly from that of one stop to that
+        of the next. 0 in the filler.
     reliability : float
         Probability that the recording is of this score, if it is as likely as not beforehand.
     margin_sec : np.ndarray of float [shape=(M,)]
@@ -180,7 +181,7 @@ def decode_path(
             stop=stop,
             is_filler=is_filler,
             similarity=similarity.pairs(np.arange(n_frames), stop),
-            confidence=np.where(is_filler, 0.0, times.confidence[stop]).astype(np.float32),
+            confidence=np.where(is_filler, 0.0, _frame_confidence(times, stop, grid)).astype(np.float32),
             reliability=reliability,
             margin_sec=np.where(is_filler, np.inf, _frame_margins(times.margin_sec, stop)),
             clues=PathClues(timed.stops, timed.clues, clues),
@@ -254,9 +255,8 @@ def _time(
     if stretch.next_is_pinned:
         frame, stop = _with_pin(frame, stop, stretch.end, stretch.to_sec, grid, at_end=True)
     if not len(stop):
-        n_clues = len(fields(StopWeights)) - 1
         return TimedStops(
-            np.empty(0, np.int64), np.empty(0), np.empty(0), np.empty(0), np.empty((0, n_clues))
+            np.empty(0, np.int64), np.empty(0), np.empty(0), np.empty(0), np.empty((0, len(STOP_CLUES)))
         )
     timed = time_stops(stop, frame, likelihoods, evidence, grid.start_sec, grid.frame_sec, law, stretch)
     return timed.among(timed.stops < stretch.end)
@@ -274,7 +274,7 @@ def _with_pin(
 
 def _piece_clues(timed: TimedStops, order: float, evidence: OnsetEvidence) -> PieceClues:
     """Look at a path as a whole."""
-    of_stop = dict(zip((each.name for each in fields(StopWeights)), timed.clues.T, strict=False))
+    of_stop = dict(zip(STOP_CLUES, timed.clues.T, strict=True))
     elsewhere = np.roll(timed.stops, len(timed.stops) // 2)
     return PieceClues(
         order=order,
@@ -308,6 +308,13 @@ def _with_silences(path: DecodedPath, sounding: Int64, n_frames: int) -> Decoded
     return DecodedPath(
         path.stop[last], path.is_filler[last] | outside, np.where(outside, 0.0, path.gap[last])
     )
+
+
+def _frame_confidence(times: StopTimes, stop: Int64, grid: FrameGrid) -> Float64:
+    """Return how sure the place of each frame is, which moves evenly from one stop to the next."""
+    heard = times.is_heard
+    middle_sec = grid.centre(np.arange(len(stop)))
+    return np.interp(middle_sec, times.onset_sec[heard], times.confidence[heard])
 
 
 def _frame_margins(margin_sec: Float64, stop: Int64) -> Float64:

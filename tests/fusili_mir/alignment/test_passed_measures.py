@@ -54,6 +54,19 @@ def test_each_measure_begins_with_its_first_note(two_systems: Alignment) -> None
     assert measures["x0"] == pytest.approx(two_systems.pages.measures["x0"], abs=1.0)
 
 
+def test_each_note_head_on_an_image_has_a_probability_and_an_interval_of_its_own(
+    two_systems: Alignment,
+) -> None:
+    moments = two_systems.moments
+    assert moments is not None
+    y = np.interp(moments.system, two_systems.pages.systems["system"], two_systems.pages.systems["y0"] + 1)
+    page, x = np.zeros(len(y), np.int64), (moments.x0 + moments.x1) / 2
+    found = two_systems.certainty_at(page, x, y)
+    assert found.confidence.tolist() == moments.confidence.tolist()
+    seconds = two_systems.position_maps.position_to_seconds(page, x, y)
+    assert np.all((found.earliest_sec <= seconds) & (seconds <= found.latest_sec))
+
+
 def test_a_measure_that_is_played_again_is_listed_again(two_systems: Alignment) -> None:
     first = two_systems.frames[two_systems.frames["system"] == 0]
     frames = np.concatenate((first, first))

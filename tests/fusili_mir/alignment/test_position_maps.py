@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from fusili_mir.alignment.frame_places import FRAME_DTYPE
-from fusili_mir.alignment.position_maps import PlaceMoments, get_position_maps
+from fusili_mir.alignment.position_maps import PlaceMoments, get_certainty_map, get_position_maps
 from fusili_mir.errors import InputError
 from fusili_mir.pages.original_pixels import places_to_original
 from fusili_mir.pages.skew import Skew
@@ -87,7 +87,10 @@ def test_what_lies_to_the_right_of_a_place_sounds_after_the_music_has_left_it() 
 def moments_at(*places: tuple[int, float, float, float]) -> PlaceMoments:
     """Places from x0 to x1 of a system, each of which begins at a second: (system, x0, x1, seconds)."""
     system, x0, x1, seconds = (np.array(values) for values in zip(*places, strict=True))
-    return PlaceMoments(system, x0.astype(float), x1.astype(float), seconds.astype(float))
+    confidence, margin_sec = 0.9 - 0.1 * np.arange(len(places)), 0.01 * np.arange(1, len(places) + 1)
+    return PlaceMoments(
+        system, x0.astype(float), x1.astype(float), seconds.astype(float), confidence, margin_sec
+    )
 
 
 def test_a_place_sounds_when_it_begins_however_long_the_frames_stay_there() -> None:
@@ -168,3 +171,21 @@ def test_without_skews_a_tilted_system_is_still_the_nearest_along_its_whole_leng
     steep = frames_at((0, 0, 0, 0), (0, 0, 1000, 200), (0, 1, 0, 150), (0, 1, 1000, 350))
     maps = get_position_maps(steep)
     assert maps.position_to_seconds(0, [900, 900], [190, 320]) == pytest.approx([1.4, 3.4])
+
+
+def test_a_place_is_as_sure_as_itself_and_between_two_as_the_less_sure_one() -> None:
+    moments = moments_at((0, 90, 110, 0.2), (0, 190, 210, 1.3), (1, 90, 120, 2.1))
+    certainty = get_certainty_map(TWO_SYSTEMS, moments)(0, [100, 150, 200], 50)
+    assert certainty.confidence == pytest.approx([0.9, 0.8, 0.8])
+    assert certainty.earliest_sec == pytest.approx([0.19, 0.19, 1.28])
+    assert certainty.latest_sec == pytest.approx([0.21, 1.32, 1.32])
+    elsewhere = get_certainty_map(TWO_SYSTEMS, moments)(7, 100.0, 50)
+    assert np.isnan(elsewhere).all()  # a page that is not played
+
+
+def test_without_moments_a_place_is_as_sure_as_its_frame() -> None:
+    frames = TWO_SYSTEMS.copy()
+    frames["confidence"] = 0.5 + 0.1 * np.arange(len(frames))
+    frames["earliest_sec"], frames["latest_sec"] = frames["onset_sec"] - 1, frames["onset_sec"] + 2
+    certainty = get_certainty_map(frames)(0, float(frames["x"][0]), float(frames["y"][0]))
+    assert (certainty.confidence, certainty.earliest_sec) == (pytest.approx(0.5), pytest.approx(-1.0))

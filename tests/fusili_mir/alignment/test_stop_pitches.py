@@ -122,3 +122,11 @@ def test_a_recording_too_short_for_a_cell_has_no_onsets() -> None:
     envelope = SoundEnvelope(np.ones(1, np.float32), np.ones(1, np.float32))
     attacks = AttackMap(np.ones((1, N_PITCHES), np.float16))
     assert isinstance(evidence_of(heard(envelope, attacks), PITCHES, LAW), NoOnsets)
+
+
+def test_what_is_read_for_sure_is_not_doubtful_and_what_is_half_read_is_half() -> None:
+    columns = np.zeros((3, N_PITCHES), np.float32)
+    columns[0, C4], columns[1, [C4, E4]] = 1.0, 0.5
+    read = pitches_of_places(columns, reading_course(np.arange(3)))
+    assert read.doubtful is not None
+    assert read.doubtful.tolist() == pytest.approx([0.0, 0.5 / 1.05, 0.0])  # the last is empty

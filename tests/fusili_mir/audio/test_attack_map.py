@@ -98,3 +98,12 @@ def test_the_keys_of_a_piano_are_all_pitches_and_those_beyond_go_to_the_nearest_
     assert pitch_index([21, 22, 69, 108]).tolist() == [0, 1, 48, 87]
     assert pitch_index([0, 20, 109, 127]).tolist() == [0, 0, 87, 87]
     assert int(pitch_index(60)) == 39
+
+
+def test_the_strongest_attack_of_any_pitch_is_found_in_each_range_of_steps() -> None:
+    strength = np.maximum(np.random.default_rng(0).normal(size=(50, N_PITCHES)), 0).astype(np.float16)
+    strength[3] = -0.0
+    first, end = np.array([-4, 2, 3, 3, 10, 20, 45, 60]), np.array([1, 2, 4, 9, 12, 48, 52, 70])
+    expected = [strength[max(a, 0) : b].max(initial=0) for a, b in zip(first, end, strict=True)]
+    assert AttackMap(strength).strongest_between(first, end).tolist() == expected
+    assert len(AttackMap(strength).strongest_between(first[:0], end[:0])) == 0

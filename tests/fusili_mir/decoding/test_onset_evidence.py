@@ -175,3 +175,36 @@ def test_stops_whose_read_pitches_are_struck_are_moved_there() -> None:
     )
     found = evidence.refined(np.zeros(2, np.int64), np.array([0.42, 0.60]))
     assert found == pytest.approx([0.43, 0.60])
+
+
+def test_the_pitches_of_a_stop_are_looked_for_a_tenth_to_two_tenths_of_a_second_away() -> None:
+    attacks = attacks_with({(60, C): 0.47, (75, C): 0.97, (45, C): 0.22, (100, C): 0.97})
+    nearby = PitchedOnsets(attacks, pitches_of([C]), LAW).nearby(np.array([0]), np.array([0.6]))
+    # Every second step is looked at, and an attack lasts for some of them: here 75 and 45 are not among them.
+    assert nearby.later.tolist() == nearby.earlier.tolist() == pytest.approx([math.log(0.03 / 0.5)], rel=1e-3)
+    attacks = attacks_with({(60, C): 0.47, (76, C): 0.97, (46, C): 0.22, (100, C): 0.97})
+    nearby = PitchedOnsets(attacks, pitches_of([C]), LAW).nearby(np.array([0]), np.array([0.6]))
+    assert nearby.later.tolist() == pytest.approx([math.log(1.0 / 0.5)], rel=1e-3)
+    assert nearby.earlier.tolist() == pytest.approx([math.log(0.25 / 0.5)], rel=1e-3)
+
+
+def test_what_is_struck_between_two_stops_counts_whatever_its_pitch_but_not_their_own_attacks() -> None:
+    attacks = attacks_with({(60, C): 1.0, (64, E): 1.0, (80, G): 0.5, (97, E): 1.0, (120, G): 0.75})
+    evidence = PitchedOnsets(attacks, pitches_of([C], [E], [C]), LAW)
+    nearby = evidence.nearby(np.arange(3), np.array([0.6, 1.0, 1.04]))
+    assert nearby.passed.tolist() == [0.5, 0.0, 0.0]  # the last has no stop after it
+
+
+def test_pitches_of_a_score_are_never_doubtful_and_those_read_as_much_as_they_are_said_to_be() -> None:
+    stops, seconds = np.array([1]), np.array([0.6])
+    known = pitches_of([C], [E])
+    read = StopPitches(known.weights, known.n_notes, True, np.array([0.1, 0.2], np.float32))
+    attacks = attacks_with({})
+    assert PitchedOnsets(attacks, known, LAW).nearby(stops, seconds).doubtful.tolist() == [0.0]
+    assert PitchedOnsets(attacks, read, LAW).nearby(stops, seconds).doubtful == pytest.approx([0.2])
+
+
+@pytest.mark.parametrize("evidence", [AnyOnsets(envelope_with(), LAW), NoOnsets(2.0)])
+def test_without_pitches_nothing_is_known_about_attacks_nearby(evidence: OnsetEvidence) -> None:
+    nearby = evidence.nearby(np.arange(3), np.array([0.1, 0.5, 0.9]))
+    assert not np.any((nearby.earlier, nearby.later, nearby.passed, nearby.doubtful))

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from fusili_mir.arrays import Float32, Float64, Int64
 from fusili_mir.decoding.certainty import Certainty
 from fusili_mir.decoding.course import Course
+from fusili_mir.decoding.onset_evidence import NearbyAttacks
 from fusili_mir.decoding.semi_markov import (
     TimedStops,
     _best_cells,
@@ -56,6 +57,9 @@ class TableOnsets:
 
     def attack(self, stops: Int64, seconds: Float64) -> Float64:
         return np.zeros(len(stops))
+
+    def nearby(self, stops: Int64, seconds: Float64) -> NearbyAttacks:
+        return NearbyAttacks.unknown(len(stops))
 
 
 def likelihoods_of(frames: npt.ArrayLike, start: npt.ArrayLike, sounds: npt.ArrayLike) -> StopLikelihoods:
@@ -116,7 +120,7 @@ def slow_totals(terms: _Terms, arrival_sec: float) -> dict[tuple[int, ...], floa
 def test_the_search_finds_what_trying_everything_finds_and_is_as_sure(seed: int, n_stops: int) -> None:
     terms = random_terms(seed, n_stops, n_cells={2: 60, 3: 36, 4: 22}[n_stops])
     totals = slow_totals(terms, arrival_sec=0.2)
-    cells, probability, spread_sec = _best_cells(terms, np.array([0.2]), with_probability=True)
+    cells, probability, spread_sec, rival = _best_cells(terms, np.array([0.2]), with_probability=True)
     assert totals[tuple(cells.tolist())] == pytest.approx(max(totals.values()), abs=1e-3)
     ways, nats = np.array(list(totals)), np.array(list(totals.values()))
     share = np.exp(nats - nats.max()) / np.exp(nats - nats.max()).sum()
@@ -124,6 +128,11 @@ def test_the_search_finds_what_trying_everything_finds_and_is_as_sure(seed: int,
     assert probability == pytest.approx(near, abs=2e-3)
     squares = share @ (0.02 * (ways - cells)) ** 2  # of the distance in seconds, for each stop
     assert spread_sec == pytest.approx(np.sqrt(squares), abs=2e-3)
+    for n in range(n_stops):
+        by_cell = {cell: np.log(share[ways[:, n] == cell].sum()) for cell in np.unique(ways[:, n]).tolist()}
+        here = max(nats for cell, nats in by_cell.items() if abs(cell - cells[n]) <= 5)
+        elsewhere = [nats for cell, nats in by_cell.items() if abs(cell - cells[n]) > 5]
+        assert min(rival[n], 30) == pytest.approx(min(here - max(elsewhere, default=-1e9), 30), abs=2e-3)
 
 
 def test_the_likelihoods_of_frames_count_from_the_cell_of_a_stop_to_that_of_the_next() -> None:

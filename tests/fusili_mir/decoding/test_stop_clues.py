@@ -1,26 +1,46 @@
 from __future__ import annotations
 
-from dataclasses import fields
-
 import numpy as np
 import pytest
 
 from fusili_mir.arrays import Float64
-from fusili_mir.decoding.certainty import StopWeights
+from fusili_mir.decoding.certainty import STOP_CLUES
+from fusili_mir.decoding.onset_evidence import NearbyAttacks
 from fusili_mir.decoding.stop_clues import StopClues
 
-NAMES = [field.name for field in fields(StopWeights)][:-1]
 EVENLY = np.arange(50.0)
+HALF = np.full(50, 0.5)
 
 
-def seen(posterior: Float64, seconds: Float64 = EVENLY, arrival_sec: Float64 = EVENLY) -> dict[str, Float64]:
-    ones = np.ones(len(posterior))
-    table = StopClues(posterior, 0.0 * ones, 2.0 * ones, seconds, ones, arrival_sec).table()
-    return dict(zip(NAMES, table.T, strict=True))
+def seen(
+    posterior: Float64 = HALF,
+    seconds: Float64 = EVENLY,
+    arrival_sec: Float64 = EVENLY,
+    attack: Float64 = HALF,
+    rival: Float64 = HALF,
+    passed: Float64 = HALF,
+) -> dict[str, Float64]:
+    ones, nearby = np.ones(50), NearbyAttacks(HALF, HALF, passed, HALF)
+    clues = StopClues(posterior, 0.0 * ones, attack, seconds, ones, arrival_sec, rival, nearby)
+    return dict(zip(STOP_CLUES, clues.table().T, strict=True))
 
 
-def test_there_is_a_clue_for_every_weight() -> None:
-    assert StopClues(*np.full((6, 5), 0.5)).table().shape == (5, len(NAMES))
+def test_a_time_without_any_rival_is_as_sure_as_one_with_hardly_any() -> None:
+    rival = HALF.copy()
+    rival[:3] = np.inf, -np.inf, 7.0
+    assert seen(rival=rival)["rival"][:4].tolist() == [50.0, -10.0, 7.0, 0.5]
+
+
+def test_what_is_struck_between_two_stops_is_passed_by_both() -> None:
+    passed = np.zeros(50)
+    passed[20] = 0.9  # between stops 20 and 21
+    assert np.flatnonzero(seen(passed=passed)["passed"]).tolist() == [20, 21]
+
+
+def test_a_stop_is_doubted_if_one_beside_it_is_struck_weakly() -> None:
+    attack = np.zeros(50)
+    attack[[0, 20]] = -3.0
+    assert np.flatnonzero(seen(attack=attack)["weakest"]).tolist() == [0, 1, 19, 20, 21]
 
 
 def test_log_odds_are_averaged_over_three_and_ten_stops_to_either_side_and_over_all() -> None:
@@ -38,7 +58,7 @@ def test_log_odds_are_averaged_over_three_and_ten_stops_to_either_side_and_over_
 def test_both_neighbours_of_a_displaced_stop_show_that_it_is_unsteady() -> None:
     seconds = EVENLY.copy()
     seconds[20] += 0.5  # lasts half as long as it should, and the one before half as long again
-    clues = seen(np.full(50, 0.5), seconds)
+    clues = seen(seconds=seconds)
     assert clues["unsteady"][20] == pytest.approx(np.log(2))
     assert clues["unsteady"][21] == pytest.approx(np.log(2))
     assert clues["unsteady"][18] == 0.0
@@ -47,7 +67,7 @@ def test_both_neighbours_of_a_displaced_stop_show_that_it_is_unsteady() -> None:
 def test_a_stop_far_from_the_path_is_known_to_be() -> None:
     arrival_sec = EVENLY.copy()
     arrival_sec[7] += 0.97
-    clues = seen(np.full(50, 0.5), arrival_sec=arrival_sec)
+    clues = seen(arrival_sec=arrival_sec)
     assert clues["moved"][7] == pytest.approx(0.0)
     assert clues["moved"][8] == pytest.approx(np.log(0.03))
 

@@ -6,10 +6,12 @@ import pytest
 from fusili_mir.arrays import Float32, Int64
 from fusili_mir.decoding.course import Course, reading_course
 from fusili_mir.decoding.similarity import CourseSimilarity, unit_vectors
+from fusili_mir.decoding.stop_times import StopTimes
 from fusili_mir.decoding.warping_path import (
     DecodingOptions,
     RoughSearch,
     WarpingPath,
+    _frame_confidence,
     decode_path,
 )
 from fusili_mir.errors import InputError
@@ -134,3 +136,10 @@ def test_a_course_needs_stops_with_columns_in_order() -> None:
 def test_options_out_of_range_are_refused() -> None:
     with pytest.raises(InputError, match=r"max_speed 0\.5"):
         DecodingOptions(max_speed=0.5)
+
+
+def test_a_frame_between_two_stops_is_as_sure_as_both_by_its_share_of_the_way() -> None:
+    onset_sec, confidence = np.array([np.nan, 0.5, 2.5, np.nan]), np.array([0.0, 0.9, 0.5, 0.0])
+    times = StopTimes(onset_sec, 4.0, confidence, np.zeros(4), np.zeros(4))
+    found = _frame_confidence(times, np.array([1, 1, 2, 2]), FrameGrid(4, 1.0))  # middles at 0.5, 1.5, ...
+    assert found == pytest.approx([0.9, 0.7, 0.5, 0.5])
