@@ -57,7 +57,7 @@ def play(score: Path, folder: Path, soundfont: Path) -> Path:
 
 def cost(arguments: list[str]) -> tuple[float, float]:
     """Return the CPU seconds of a command with all its processes, and the memory of the largest, in MB."""
-    program = [sys.executable, "-c", "from fusili_mir.cli.main import main; main()", *arguments]
+    program = [sys.executable, "-c", "from fusili_mir.cli.console import run; run()", *arguments]
     process = os.posix_spawn(sys.executable, program, os.environ)
     _, status, usage = os.wait4(process, 0)
     if os.waitstatus_to_exitcode(status):

@@ -111,7 +111,7 @@ def test_the_wheel_states_licence_command_and_extras(wheel: zipfile.Path) -> Non
         "dev",
     } <= set(stated.get_all("Provides-Extra", []))
     (entry_points,) = (name for name in names(wheel) if name.endswith("entry_points.txt"))
-    assert "fusili-mir = fusili_mir.cli.main:main" in wheel.root.read(entry_points).decode()
+    assert "fusili-mir = fusili_mir.cli.console:run" in wheel.root.read(entry_points).decode()
 
 
 def test_the_oldest_versions_are_those_that_the_project_declares(project: dict[str, Any]) -> None:

@@ -130,7 +130,7 @@ class EngravingOptions:
             "svgViewBox": True,
             "svgFormatRaw": True,
             "svgBoundingBoxes": True,
-            "svgAdditionalAttribute": ["staff@n", "note@staff", "chord@staff"],
+            "svgAdditionalAttribute": ["staff@n"],
             "xmlIdSeed": 1,
         }
 
@@ -172,7 +172,9 @@ def engrave(score_file: ScoreFile, options: EngravingOptions | None = None) -> E
     """
     options = options or EngravingOptions()
     data = score_file.to_engrave().decode()
-    pages = render_svgs(score_file.filename, data, _input_from(score_file), options.to_verovio())
+    pages = render_svgs(
+        score_file.filename, data, _input_from(score_file), _verovio_options(score_file, options)
+    )
     engraving = _locate(score_file, options, pages)
     if not len(engraving.notes):
         raise InputError(f"{score_file.filename}: Verovio drew none of its notes, so nothing can be located")
@@ -199,11 +201,19 @@ def engrave_excerpts(
     options = options or EngravingOptions()
     data = score_file.to_engrave().decode()
     excerpts = render_excerpts(
-        score_file.filename, data, _input_from(score_file), options.to_verovio(), ranges
+        score_file.filename, data, _input_from(score_file), _verovio_options(score_file, options), ranges
     )
     return [
         _locate(score_file, options, pages, last) for pages, (_, last) in zip(excerpts, ranges, strict=True)
     ]
+
+
+def _verovio_options(score_file: ScoreFile, options: EngravingOptions) -> dict[str, Any]:
+    """Return Verovio's options; asking for the staff of each note takes it a third of its time for drawing."""
+    chosen = options.to_verovio()
+    if score_file.may_cross_staves:
+        chosen["svgAdditionalAttribute"] += ["note@staff", "chord@staff"]
+    return chosen
 
 
 def _input_from(score_file: ScoreFile) -> str:

@@ -79,6 +79,13 @@ class ScoreFile:
         return _notes(self.root, self.kind)
 
     @property
+    def may_cross_staves(self) -> bool:
+        """Whether notes may be drawn on another staff than that of their voice: where a part has several."""
+        if self.kind == "musicxml":
+            return any(staff.text != "1" for staff in self.root.iter("staff"))
+        return any(element.get("staff") for element in self.root.iter(f"{_MEI}note", f"{_MEI}chord"))
+
+    @property
     def id_attribute(self) -> str:
         """Name of the attribute that holds the id of an element."""
         return _id_attribute(self.kind)

@@ -87,6 +87,18 @@ def test_groups_of_stops_are_as_similar_as_their_best_stop() -> None:
     np.testing.assert_allclose(similarity.pooled(3), np.c_[slow[:, :3].max(1), slow[:, 3]], atol=1e-6)
 
 
+@given(n_stops=st.integers(1, 40), size=st.integers(1, 33))
+def test_the_best_stop_of_a_group_counts_whatever_its_size(n_stops: int, size: int) -> None:
+    rng = np.random.default_rng(n_stops)
+    embeddings, frames = unit_vectors(rng.normal(size=(n_stops, 1, 5))), unit_vectors(rng.normal(size=(3, 5)))
+    similarity = CourseSimilarity(
+        embeddings, np.ones((n_stops, 1), bool), frames, reading_course(np.arange(n_stops))
+    )
+    single = similarity.pooled(1)
+    slow = [[row[at : at + size].max() for at in range(0, n_stops, size)] for row in single]
+    np.testing.assert_array_equal(similarity.pooled(size), np.array(slow, np.float32))
+
+
 def test_pooled_frames_are_means_and_the_last_group_may_be_short() -> None:
     frames = np.array([[1.0], [3.0], [10.0]], np.float32)
     assert pool_frames(frames, 2).tolist() == [[2.0], [10.0]]

@@ -237,3 +237,13 @@ def test_the_play_count_of_a_repeat_is_left_out(tmp_path: Path) -> None:
     score_file = read(tmp_path, score([measure(note("C5") + repeat, first=True)]))
     (found,) = score_file.root.iter("repeat")
     assert dict(found.attrib) == {"direction": "backward"}
+
+
+def test_notes_may_cross_staves_only_where_a_part_has_several(tmp_path: Path) -> None:
+    one = read(tmp_path, score([measure(note("G5"), 1, True)]))
+    two = read(tmp_path, score([measure(note("G5") + note("C3", staff=2), 1, True, 2)]))
+    assert (one.may_cross_staves, two.may_cross_staves) == (False, True)
+    layer = '<measure n="1"><staff n="1"><layer n="1">{}</layer></staff></measure>'
+    plain = '<note pname="c" oct="4" dur="2"/>'
+    for crossing, crosses in ((plain, False), (plain.replace("/>", ' staff="2"/>'), True)):
+        assert read(tmp_path, MEI.format(layer.format(crossing)), "a.mei").may_cross_staves is crosses
