@@ -18,11 +18,12 @@ from fusili_mir.alignment.results import Alignment
 from fusili_mir.arrays import Bool, Float64, Table
 from fusili_mir.decoding.certainty import INTERVAL_PROBABILITY, NEAR_SEC
 
-__all__ = ["KINDS", "JudgedTimes", "judge", "judged_report"]
+__all__ = ["KINDS", "JudgedTimes", "judge", "judged_report", "moments_of_heads"]
 
 KINDS = ("notes", "measures", "frames")
 _SAME_BEAT = 1e-4
 _BACK_SEC = -0.05  # heads of a system that sound in another order are repeated, and left out
+_BESIDE_HEADS, _TOGETHER_SEC = 1.5, 0.05  # widths of a head, and seconds, within which heads are of one chord
 _APART_SEC = 1.0  # between heads that are further apart, nobody knows where the music is
 _EDGES = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98, 1.01)
 
@@ -171,14 +172,14 @@ def _frames(alignment: Alignment, performance: Performance) -> JudgedTimes:
     boxes, true_sec = first_onsets(performance.pages, performance.true)
     is_repeated = np.array([str(note) in again for note in boxes["notated_id"]])
     middle = ((boxes["x0"].astype(np.float64) + boxes["x1"]) / 2).round()
+    width = boxes["x1"] - boxes["x0"]
     frames = alignment.frames
     frame_sec = alignment.grid.centre(np.arange(len(frames)))
     is_music = ~alignment.path.is_filler
     begin_sec = np.full(len(frames), np.nan)
     for system in np.unique(boxes["system"]):
         own = boxes["system"] == system
-        places, number = np.unique(middle[own], return_inverse=True)
-        seconds = np.array([np.median(true_sec[own][number == each]) for each in range(len(places))])
+        places, seconds = moments_of_heads(middle[own], true_sec[own], float(np.median(width[own])))
         inside = is_music & (frames["system"] == system)
         inside &= (frames["x"] >= places[0]) & (frames["x"] <= places[-1])
         if len(places) > 1 and np.all(np.diff(seconds) > _BACK_SEC) and not is_repeated[own].any():
@@ -186,3 +187,18 @@ def _frames(alignment: Alignment, performance: Performance) -> JudgedTimes:
             inside &= np.diff(seconds)[after - 1] < _APART_SEC
             begin_sec[inside] = np.interp(frames["x"][inside], places, seconds)
     return _of_rows(alignment, frames, frame_sec, begin_sec)
+
+
+def moments_of_heads(middle: Float64, true_sec: Float64, head_px: float) -> tuple[Float64, Float64]:
+    """Return the places of a system from left to right at which something begins, and when.
+
+    A head that a chord has beside the others, since they are a second apart, begins with them where they are.
+    """
+    places, number = np.unique(middle, return_inverse=True)
+    seconds = np.array([np.median(true_sec[number == each]) for each in range(len(places))])
+    kept = [0]
+    for each in range(1, len(places)):
+        is_beside = places[each] - places[kept[-1]] < _BESIDE_HEADS * head_px
+        if not (is_beside and abs(seconds[each] - seconds[kept[-1]]) < _TOGETHER_SEC):
+            kept.append(each)
+    return places[kept], seconds[kept]
