@@ -30,6 +30,7 @@ from fusili_training.notation.layouts import Layout, lay_out, possible_layouts
 from fusili_training.random_streams import random_stream
 from fusili_training.rendering.corpus import CorpusPiece
 from fusili_training.rendering.degrade import Degradation
+from fusili_training.rendering.print_defects import DefectLimits, PrintDefects
 from fusili_training.rendering.render_recipe import AudioOptions
 from fusili_training.rendering.sound_choice import draw_banks
 from fusili_training.sound.augment_audio import add_noise, detune, reverberate, time_factor
@@ -163,8 +164,14 @@ class HeldOutPiece:
         degradation = Degradation.draw(self._stream("degradation"), shift.degraded)
         rng = self._stream("pages")
         folder = Path(tempfile.mkdtemp(dir=self._folder))
+        defects = PrintDefects.draw(DefectLimits(), self._stream("print")).flat()
+        space_px = float(np.median(engraving.systems["space_px"]))
         for page, svg in enumerate(engraving.svgs):
-            image = degradation.apply(EngravedPage(svg).read(), rng)
+            image = EngravedPage(svg).read()
+            if shift.printed:
+                back = EngravedPage(engraving.svgs[page - 1]).read()
+                image = defects.apply(image, space_px, rng, back)
+            image = degradation.apply(image, rng)
             Image.fromarray(image).save(folder / f"{page:04d}.png", compress_level=1)
         pages = load_pages(folder)
         return _Look(pages, _follow_pages(_middles(engraving.notes), engraving, degradation, pages))
@@ -182,6 +189,7 @@ class HeldOutPiece:
         lasting_sec = np.maximum(heard["duration_sec"], heard["sounding_sec"])
         end_sec = float((heard["onset_sec"] + lasting_sec).max()) + _RING_SEC
         options = playing.trained if shift.trained_timbre else playing.unseen
+        options = replace(options, singing=float(shift.sung))
         banks = draw_banks(score, options, self._stream("instruments"))
         samples = synthesise(heard, banks, end_sec - start_sec, start_sec)
         rate_hz = options.sample_rate_hz

@@ -16,10 +16,20 @@ __all__ = ["BASE", "SHIFTS", "PageShift", "Shift", "SoundShift"]
 
 @dataclass(frozen=True)
 class PageShift:
-    """How pages look: their music font, and how strongly they are degraded (0 to 1, as in `Degradation.draw`)."""
+    """How pages look.
+
+    Attributes
+    ----------
+    font : MusicFont
+    degraded : float
+        How strongly they are degraded, 0 to 1, as in `Degradation.draw`.
+    printed : bool
+        Whether they have the defects of old prints, as `DefectLimits` has them, apart from curl.
+    """
 
     font: MusicFont = EngravingOptions.font
     degraded: float = 0.0
+    printed: bool = False
 
 
 @dataclass(frozen=True)
@@ -38,6 +48,8 @@ class SoundShift:
         Signal-to-noise ratio of added pink noise; None: no noise.
     room_sec : float
         Reverberation time (decay by 60 dB); 0: no reverberation.
+    sung : bool
+        Whether parts with words are sung, see `fusili_training.sound.singing`.
     """
 
     trained_timbre: bool = False
@@ -45,6 +57,7 @@ class SoundShift:
     detune_cents: float = 0.0
     snr_db: float | None = None
     room_sec: float = 0.0
+    sung: bool = False
 
 
 @dataclass(frozen=True)
@@ -74,6 +87,7 @@ SHIFTS: tuple[Shift, ...] = (
     Shift("noise at 15 dB", sound=SoundShift(snr_db=15)),
     Shift("noise at 5 dB", sound=SoundShift(snr_db=5), with_score=True),
     Shift("room of 1.2 s", sound=SoundShift(room_sec=1.2), with_score=True),
+    Shift("voices sung", sound=SoundShift(sung=True), with_score=True),
     *(
         Shift(f"font {font}", page=PageShift(font=font))
         for font in get_args(MusicFont)
@@ -81,5 +95,6 @@ SHIFTS: tuple[Shift, ...] = (
     ),
     Shift("pages degraded by 0.5", page=PageShift(degraded=0.5)),
     Shift("pages degraded by 1", page=PageShift(degraded=1.0)),
+    Shift("old prints", page=PageShift(printed=True)),
 )
 """The base comes first."""
