@@ -49,6 +49,11 @@ _MAX_TIMES_THICKER = 2.0
 _MIN_SIZE = 0.42  # of a staff, relative to the usual one of the page: that of an ossia is 0.6 and more
 _MAX_GAP = 4  # slices from one detection of a staff to the next
 _STEP_PX = 0.1  # resolution of the rows of lines
+# Faint lines of old prints come and go, and what is found of a staff ends where too many of them are gone.
+_BROKEN = 0.8  # length of a staff that may be a fragment, as a share of the longest one of its page
+_LINE_THICKNESS, _SHORTEST_DASH, _LONGEST_GAP = 0.35, 0.4, 12.0  # of broken lines, in spaces
+_DASH_INK = 0.3  # as a share of that of most thin strokes
+_MENDED = 1.05  # by which staves are longer in all, if bridging their gaps has mended them
 
 
 @dataclass(frozen=True)
@@ -108,6 +113,30 @@ def find_staves(image: GreyImage) -> Table:
 
 
 def _staves_at_one_size(ink: Float32) -> Table:
+    staves = _search_twice(ink)
+    length_px = staves["x1"] - staves["x0"]
+    if len(staves) and length_px.min() < _BROKEN * length_px.max():
+        mended = _search_twice(_bridge_gaps(ink, float(np.median(staves["space_px"]))))
+        if (mended["x1"] - mended["x0"]).sum() > _MENDED * length_px.sum():
+            return mended
+    return staves
+
+
+def _bridge_gaps(ink: Float32, space_px: float) -> Float32:
+    """Draw thin level strokes on to the next ones in the same row."""
+    thin = ink - ndimage.grey_opening(ink, (2 + round(_LINE_THICKNESS * space_px), 1))
+    strokes = thin > _MIN_CONTRAST
+    if not strokes.any():
+        return ink
+    dark = thin > _DASH_INK * np.percentile(thin[strokes], 75)
+    dashes = ndimage.binary_opening(dark, np.ones((1, max(2, round(_SHORTEST_DASH * space_px)))))
+    gap_px = round(_LONGEST_GAP * space_px)
+    bridged = ndimage.binary_closing(np.pad(dashes, ((0, 0), (gap_px, gap_px))), np.ones((1, gap_px)))
+    line_ink = np.median(thin[dark])
+    return np.maximum(ink, np.where(bridged[:, gap_px:-gap_px], line_ink, np.float32(0)))
+
+
+def _search_twice(ink: Float32) -> Table:
     found = _search(ink, likely_spaces(ink)[:4])
     if found:
         # A few staves of another size show up once the others are removed.

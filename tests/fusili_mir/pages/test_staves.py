@@ -135,6 +135,40 @@ def test_grain_blur_and_shadow_leave_the_staves_in_place() -> None:
     assert staves["y0"] == pytest.approx([100, 250, 400, 550], abs=0.3)
 
 
+def break_lines(page: np.ndarray, tops: list[int], gone: float, seed: int) -> None:
+    """Take a share of each line of staves with spaces of 10 px away, in stretches of 15 to 90 px."""
+    rng = np.random.default_rng(seed)
+    for top in tops:
+        for line in range(5):
+            x, rows = 100, slice(top + 10 * line - 2, top + 10 * line + 3)
+            while x < 800:
+                length = int(rng.integers(15, 90))
+                if rng.uniform() < gone:
+                    page[rows, x : x + length] = 255
+                x += length
+
+
+@pytest.mark.parametrize("seed", [0, 3])
+def test_staves_with_broken_lines_are_found_nearly_from_end_to_end(seed: int) -> None:
+    page, tops = white(), [60, 180, 300, 420, 540]
+    for top in tops:
+        draw_staff(page, top, 10, 100, 800)
+        page[top : top + 41, [100, 300, 550, 799]] = 0  # bar lines
+    break_lines(page, tops, 0.15, seed)
+    staves = find_staves(page)
+    assert staves["y0"] == pytest.approx(tops, abs=0.5)
+    assert (staves["x1"] - staves["x0"]).min() > 0.85 * 700  # before, fragments of a third to a half
+
+
+def test_a_coda_after_a_gap_is_not_lost() -> None:
+    page = white()
+    for top in (60, 180, 300, 420):
+        draw_staff(page, top, 10, 100, 800)
+    draw_staff(page, 540, 10, 100, 500)
+    draw_staff(page, 540, 10, 560, 800)
+    assert find_staves(page)["x1"][-1] == pytest.approx(800, abs=1)
+
+
 @pytest.mark.parametrize("n_lines", [1, 4, 6, 12])
 def test_other_numbers_of_lines_are_not_a_staff(n_lines: int) -> None:
     page = white()
