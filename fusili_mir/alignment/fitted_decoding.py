@@ -13,4 +13,4 @@ __all__ = ["decoding_options"]
 def decoding_options(bundle: Bundle) -> DecodingOptions:
     """Return how a bundle is decoded: with the law of timing that was fitted for it, or the usual one."""
     law = bundle.manifest.decoder.get("law", {})
-    return DecodingOptions(law=read_table(TimingLaw, law, "decoder.law"))
+    return DecodingOptions(law=read_table(TimingLaw, law, f"{bundle.folder}: decoder.law"))

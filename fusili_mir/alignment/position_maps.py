@@ -14,14 +14,25 @@ import numpy as np
 import numpy.typing as npt
 
 from fusili_mir.alignment.intervals import INTERVAL_NAMES
-from fusili_mir.arrays import Float64, Int64, Table
+from fusili_mir.arrays import Bool, Float64, Int64, Table
 from fusili_mir.errors import InputError
 from fusili_mir.pages.original_pixels import places_to_deskewed
 from fusili_mir.pages.skew import Skew
 from fusili_mir.short_repr import short_repr
 
-__all__ = ["PlaceCertainty", "PlaceMoments", "PositionMaps", "get_certainty_map", "get_position_maps"]
+__all__ = [
+    "PlaceCertainty",
+    "PlaceMoments",
+    "PositionMaps",
+    "are_played",
+    "get_certainty_map",
+    "get_position_maps",
+]
 
+_NEAR_SPACES, _BESIDE_SPACES = (
+    8.0,
+    2.0,
+)  # from a system: ledger lines and dynamics above and below, braces beside
 _ROUNDING_PX = 0.01  # places that differ by less may have been the same before they were rounded
 
 
@@ -290,3 +301,39 @@ def _nearest_system(
         better = (frames["page"][here[0]] == page) & (distance < nearest)
         nearest, found = np.where(better, distance, nearest), np.where(better, system, found)
     return found
+
+
+def are_played(
+    systems: Table,
+    frames: Table,
+    skews: Sequence[Skew],
+    page: npt.ArrayLike,
+    x: npt.ArrayLike,
+    y: npt.ArrayLike,
+) -> Bool:
+    """Return whether places lie on systems that are played, or close to them.
+
+    Parameters
+    ----------
+    systems : np.ndarray of SYSTEM_DTYPE
+        All systems of the pages.
+    frames, skews
+        As for `get_position_maps`.
+    page, x, y : array_like [shape=(...)]
+
+    Returns
+    -------
+    np.ndarray of bool [shape=(...)]
+    """
+    page = np.asarray(page, np.int64)
+    x, y = places_to_deskewed(skews, page, x, y)
+    page = np.broadcast_to(page, x.shape)
+    nearest, played = np.full(page.shape, np.inf), np.zeros(page.shape, bool)
+    for system in systems:
+        above_or_below = np.maximum(np.maximum(system["y0"] - y, y - system["y1"]), 0.0) / system["space_px"]
+        beside = np.maximum(np.maximum(system["x0"] - x, x - system["x1"]), 0.0) / system["space_px"]
+        better = (system["page"] == page) & (above_or_below < nearest)
+        is_near = (above_or_below <= _NEAR_SPACES) & (beside <= _BESIDE_SPACES)
+        played = np.where(better, is_near & np.isin(system["system"], frames["system"]), played)
+        nearest = np.where(better, above_or_below, nearest)
+    return played

@@ -23,6 +23,7 @@ from fusili_mir.alignment.position_maps import (
     PlaceCertainty,
     PlaceMoments,
     PositionMaps,
+    are_played,
     get_certainty_map,
     get_position_maps,
 )
@@ -174,10 +175,18 @@ class Alignment:
         Returns
         -------
         PlaceCertainty
-            The probability that each begins to sound within 0.1 s of its second, and an interval.
+            The probability that each begins to sound within 0.1 s of its second, and an interval. Places off the
+            systems that are played have the probability 0 and the whole recording as their interval. A measure
+            that is left out between others of its system is as sure as these.
         """
         found = get_certainty_map(self.frames, self.moments, self.pages.skews)(page, x, y)
-        return PlaceCertainty(found.confidence, *(self.grid.within(each) for each in found[1:]))
+        off = ~are_played(self.pages.systems, self.frames, self.pages.skews, page, x, y)
+        off &= np.isfinite(found.confidence)
+        return PlaceCertainty(
+            np.where(off, 0.0, found.confidence),
+            np.where(off, self.grid.audio_start_sec, self.grid.within(found.earliest_sec)),
+            np.where(off, self.grid.end_sec, self.grid.within(found.latest_sec)),
+        )
 
     @property
     def reliability(self) -> float:

@@ -12,8 +12,6 @@ import gc
 import os
 import sys
 
-from fusili_mir.cli.main import main
-
 __all__ = ["run"]
 
 _NEW_OBJECTS = 50_000  # that make Python look for garbage; 700 by default
@@ -22,10 +20,14 @@ _FULL_EVERY = (10, 2)  # of these searches look at older objects, of those at al
 
 def run() -> None:
     """Run the command line in a process that is ours alone."""
+    exit_codes: list[int] = []
+    # What is registered first runs last. Where others came first, such as coverage, their work must be done, too.
+    if getattr(atexit, "_ncallbacks", lambda: 1)() == 0:
+        atexit.register(_end_at_once, exit_codes)
     if "train" not in sys.argv[1:2]:  # garbage of a training loop may hold much memory
         gc.set_threshold(_NEW_OBJECTS, *_FULL_EVERY)
-    exit_codes: list[int] = []
-    atexit.register(_end_at_once, exit_codes)  # the first to be registered runs last
+    from fusili_mir.cli.main import main
+
     try:
         main()
     except SystemExit as end:

@@ -67,6 +67,24 @@ def test_each_note_head_on_an_image_has_a_probability_and_an_interval_of_its_own
     assert np.all((found.earliest_sec <= seconds) & (seconds <= found.latest_sec))
 
 
+def test_places_off_the_played_systems_are_not_sure_at_all(two_systems: Alignment) -> None:
+    first, second = two_systems.pages.systems[:2]
+    on_first = float(first["x0"] + first["x1"]) / 2, float(first["y0"] + first["y1"]) / 2
+    only_second = replace(
+        two_systems, frames=two_systems.frames[two_systems.frames["system"] == 1], moments=None
+    )
+    whole = [two_systems.grid.audio_start_sec, two_systems.grid.end_sec]
+    for alignment, (x, y) in (
+        (only_second, on_first),  # a system that is not played
+        (two_systems, (float(second["x1"]) + 300, float(second["y0"]))),  # beside the page
+        (two_systems, (float(second["x0"]), float(second["y1"]) + 20 * float(second["space_px"]))),
+    ):
+        confidence, *interval = alignment.certainty_at(0, x, y)
+        assert confidence == 0
+        assert [float(second) for second in interval] == whole
+    assert two_systems.certainty_at(0, *on_first).confidence > 0.3
+
+
 def test_a_measure_that_is_played_again_is_listed_again(two_systems: Alignment) -> None:
     first = two_systems.frames[two_systems.frames["system"] == 0]
     frames = np.concatenate((first, first))

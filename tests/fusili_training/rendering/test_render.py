@@ -136,6 +136,17 @@ def test_a_broken_score_is_reported_and_skipped(
     assert manifest["segments"] > 0
 
 
+def test_a_folder_from_before_a_setting_existed_can_be_gone_on_with(
+    corpus: Path, small_recipe: RenderRecipe, tmp_path: Path
+) -> None:
+    pieces = [piece for piece in list_corpus(corpus) if piece.id == "melody"]
+    made = render_corpus(pieces, tmp_path / "out", small_recipe, jobs=1)
+    settings = json.loads((tmp_path / "out" / "render.json").read_text())
+    del settings["recipe"]["audio"]["singing"], settings["recipe"]["page"]["printed"]
+    (tmp_path / "out" / "render.json").write_text(json.dumps(settings))
+    assert render_corpus(pieces, tmp_path / "out", small_recipe, jobs=1)["splits"] == made["splits"]
+
+
 def test_another_recipe_does_not_mix_with_what_is_there(
     corpus: Path, small_recipe: RenderRecipe, rendered: Path
 ) -> None:

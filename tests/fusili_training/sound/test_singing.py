@@ -108,6 +108,10 @@ def test_the_same_singer_sings_the_same_and_others_do_not() -> None:
     assert read_singer(choir.name) == choir
 
 
+def test_a_note_without_a_duration_is_sung_as_a_finite_sound() -> None:
+    assert np.isfinite(Singer("alto", 16_000, 7).sing(notes_of((0.5, 0.0, 67)), 1.0)).all()
+
+
 def test_notes_that_sound_together_are_sung_by_several_voices() -> None:
     sound = Singer("tenor", RATE_HZ, 4).sing(notes_of((0.0, 2.0, 57), (0.0, 2.0, 61)), 2.0)
     spectrum = np.abs(np.fft.rfft(sound[RATE_HZ // 2 :] * np.hanning(len(sound) - RATE_HZ // 2)))

@@ -24,6 +24,7 @@ from joblib.parallel import LokyBackend
 from tqdm import tqdm
 
 from fusili_mir import __version__
+from fusili_mir.dataclass_tables import read_table
 from fusili_mir.errors import InputError, MissingExtraError, OutputError
 from fusili_mir.folder_lock import LOCK_FILE, locked_folder
 from fusili_mir.progress import progress_shown
@@ -194,11 +195,20 @@ def _claim(out: Path, settings: dict[str, Any]) -> None:
     if not found.is_file():
         write_json(found, settings)
         return
-    difference = _first_difference(_read_json(found), settings)
+    difference = _first_difference(_with_new_settings(_read_json(found)), settings)
     if difference is not None:
         raise OutputError(
             f"{out}: was rendered with other settings ({difference}); choose a new folder, or use those settings"
         )
+
+
+def _with_new_settings(found: dict[str, Any]) -> dict[str, Any]:
+    """Add settings that recipes have had since, with their defaults: those that leave everything as it was."""
+    try:
+        recipe = read_table(RenderRecipe, found.get("recipe"))
+    except InputError:  # a recipe of another version, which differs anyway
+        return found
+    return found | {"recipe": json.loads(json.dumps(recipe.to_dict()))}
 
 
 def _first_difference(found: Any, wanted: Any, where: str = "") -> str | None:

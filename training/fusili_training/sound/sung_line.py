@@ -309,7 +309,7 @@ def _level(sung: list[_Sung], time_sec: Float64) -> Float64:
         first = np.searchsorted(time_sec, min(rise_from, note.onset_sec - note.start_sec))
         last = np.searchsorted(time_sec, fall_from + fall_sec)
         here = time_sec[first:last]
-        shape = _step((here - rise_from) / rise_sec - 0.5)
+        shape = _step((here - rise_from) / max(rise_sec, FRAME_SEC) - 0.5)
         if note.start == "nasal":
             nasal_sec = max(note.start_sec, FRAME_SEC)
             hum = _step((here - (note.onset_sec - nasal_sec)) / min(0.02, nasal_sec) - 0.5)
