@@ -7,7 +7,6 @@ None`, tuples (lists in a table), lists, mappings with string keys, `Any` and ot
 
 from __future__ import annotations
 
-import math
 import types
 from collections.abc import Mapping
 from dataclasses import MISSING, Field, dataclass, fields, is_dataclass, replace
@@ -121,7 +120,7 @@ def _read_value(kind: Any, value: object, reading: _Reading, place: str, default
         }
     if kind is float and type(value) is int and abs(value) < 2**1000:
         return float(value)
-    if type(value) is kind and not (isinstance(value, float) and not math.isfinite(value)):
+    if type(value) is kind:
         return value
     raise InputError(f"{place} is {value!r}; expected {_expected(kind)}")
 
