@@ -50,7 +50,6 @@ _MIN_SIZE = 0.42  # of a staff, relative to the usual one of the page: that of a
 _MAX_GAP = 4  # slices from one detection of a staff to the next
 _STEP_PX = 0.1  # resolution of the rows of lines
 # Faint lines of old prints come and go, and what is found of a staff ends where too many of them are gone.
-_BROKEN = 0.8  # length of a staff that may be a fragment, as a share of the longest one of its page
 _LINE_THICKNESS, _SHORTEST_DASH, _LONGEST_GAP = 0.35, 0.4, 12.0  # of broken lines, in spaces
 _DASH_INK = 0.3  # as a share of that of most thin strokes
 _MENDED = 1.05  # by which staves are longer in all, if bridging their gaps has mended them
@@ -114,12 +113,17 @@ def find_staves(image: GreyImage) -> Table:
 
 def _staves_at_one_size(ink: Float32) -> Table:
     staves = _search_twice(ink)
-    length_px = staves["x1"] - staves["x0"]
-    if len(staves) and length_px.min() < _BROKEN * length_px.max():
+    if _are_fragments(staves):
         mended = _search_twice(_bridge_gaps(ink, float(np.median(staves["space_px"]))))
-        if (mended["x1"] - mended["x0"]).sum() > _MENDED * length_px.sum():
+        if (mended["x1"] - mended["x0"]).sum() > _MENDED * (staves["x1"] - staves["x0"]).sum():
             return mended
     return staves
+
+
+def _are_fragments(staves: Table) -> bool:
+    """Return whether some staves lie one after another in the same rows."""
+    in_same_rows = np.abs(staves["y0"][:, None] - staves["y0"]) < staves["space_px"]
+    return bool(np.count_nonzero(in_same_rows) > len(staves))
 
 
 def _bridge_gaps(ink: Float32, space_px: float) -> Float32:
