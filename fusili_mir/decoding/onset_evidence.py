@@ -209,7 +209,7 @@ class PitchedOnsets:
         if not self.law.refine_sec:
             return seconds
         strength, weights = self.attacks.strength, self.pitches.weights[stops]
-        at = np.rint((seconds - self.attacks.start_sec) / self.attacks.step_sec).astype(np.int64)
+        at = self.attacks.steps(seconds)
         reach = round(self.law.refine_sec / self.attacks.step_sec)
         away = np.arange(-reach - 1, reach + 2)
         around = np.clip(at[:, None] + away, 0, len(strength) - 1)

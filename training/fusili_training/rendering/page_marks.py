@@ -11,11 +11,12 @@ from scipy import ndimage
 
 from fusili_mir.arrays import Float32, Float64
 
-__all__ = ["draw_handwriting", "draw_stamp"]
+__all__ = ["PAGE_SPACES", "draw_handwriting", "draw_stamp"]
 
 _LARGER = 3  # marks are drawn at this many times their size
 _MARKS = 30.0  # on a page of 100 x 150 staff spaces, with all its handwriting
-_PAGE_SPACES = 100.0 * 150.0
+PAGE_SPACES = 100.0 * 150.0
+"""Area of a usual page, in staff spaces."""
 
 # Strokes of digits, in a box of width 1 and height 2; y points down.
 _DIGITS = {
@@ -54,7 +55,7 @@ def draw_handwriting(
         Distance of the staff lines.
     rng : np.random.Generator
     """
-    pages = ink.size / space_px**2 / _PAGE_SPACES
+    pages = ink.size / space_px**2 / PAGE_SPACES
     n_marks = rng.poisson(_MARKS * amount * pages)
     printed = np.argwhere(strokes[::4, ::4] > 0.5) * 4
     if not n_marks or not len(printed):

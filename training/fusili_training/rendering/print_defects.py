@@ -19,7 +19,7 @@ from scipy import ndimage
 
 from fusili_mir.arrays import Float32, Float64, GreyImage
 from fusili_mir.errors import InputError
-from fusili_training.rendering.page_marks import draw_handwriting, draw_stamp
+from fusili_training.rendering.page_marks import PAGE_SPACES, draw_handwriting, draw_stamp
 
 __all__ = ["DefectLimits", "PrintDefects"]
 
@@ -28,7 +28,6 @@ _CURL_SHIFT = 0.006  # of the width of a page: how far lines bend at the spine o
 _CURL_REACH = 0.15  # of the width: where that has fallen to a third
 _SHADE_REACH = 0.09
 _SPOTS, _SPECKS = 50.0, 250.0  # on a page of 100 x 150 staff spaces
-_PAGE_SPACES = 100.0 * 150.0
 
 
 @dataclass(frozen=True)
@@ -231,7 +230,7 @@ def _stains(shape: tuple[int, ...], amount: float, space_px: float, rng: np.rand
     """Return foxing, dirt, darker margins and, sometimes, the rim of dried water."""
     height, width = shape
     paper = np.zeros(shape, np.float32)
-    pages = height * width / space_px**2 / _PAGE_SPACES
+    pages = height * width / space_px**2 / PAGE_SPACES
     for _ in range(rng.poisson(_SPOTS * amount * pages)):
         radius_px = space_px * float(np.exp(rng.normal(-1.1, 0.6)))
         _add_blob(paper, radius_px, float(rng.uniform(0.05, 0.35)) * (0.3 + 0.7 * amount), rng)

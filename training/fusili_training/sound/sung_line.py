@@ -6,8 +6,8 @@ Its onset is where its vowel begins to sound. The consonant before the vowel com
 note before; a glide from the note before is over at the onset. Where a vowel goes on from note to note (a
 melisma), the onset is the middle of the glide between both pitches.
 
-Everything about a note depends on the singer, its second and its pitch, so the same note is sung in the same way
-in every clip that contains it.
+What is drawn for a note depends on the singer, its second and its pitch, so every clip that contains it has the
+same syllable at the same time; how a note starts also depends on the note before, and small wavering on the clip.
 """
 
 from __future__ import annotations
