@@ -161,6 +161,31 @@ def test_a_stopped_run_goes_on_with_what_it_remembered(tmp_path: Path) -> None:
     assert figures(tmp_path / "stopped") == figures(tmp_path / "whole")
 
 
+def test_a_killed_run_goes_on_with_its_averaged_weights(tmp_path: Path) -> None:
+    averaging = recipe(optimiser={"average_decay": 0.8})
+    build(tmp_path / "whole", averaging).run()
+    stopped = tmp_path / "stopped"
+    with pytest.raises(TrainingInterruptedError):
+        build(stopped, averaging, source=SignallingSource(random_melodies(N_MELODIES), BATCH_SIZE)).run()
+    build(stopped, averaging, resume=True).run()
+    assert figures(stopped) == figures(tmp_path / "whole")
+
+
+def test_the_best_checkpoint_has_the_averaged_weights_and_training_goes_on_with_its_own(
+    undisturbed: Path, tmp_path: Path
+) -> None:
+    build(tmp_path, recipe(optimiser={"average_decay": 0.8}, training={"epochs": 1})).run()  # one validation
+    best, last = load_checkpoint(tmp_path / "best.pt"), load_checkpoint(tmp_path / "last.pt")
+    assert best.progress.step == last.progress.step == 3
+    assert last.average is not None
+    torch.testing.assert_close(best.model, last.average, rtol=0, atol=0)
+    assert not torch.equal(best.model["logit_scale_local"], last.model["logit_scale_local"])
+    steps, first_steps = figures(tmp_path)[0], figures(undisturbed)[0].splitlines()[:4]
+    assert [row.rsplit(",", 2)[0] for row in steps.splitlines()] == [
+        row.rsplit(",", 2)[0] for row in first_steps
+    ]
+
+
 def test_a_checkpoint_from_before_there_were_memories_goes_on_with_an_empty_one(
     undisturbed: Path, tmp_path: Path
 ) -> None:

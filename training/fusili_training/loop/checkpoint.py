@@ -21,6 +21,7 @@ from fusili_mir.errors import InputError, OutputError
 from fusili_mir.whole_files import write_whole
 from fusili_training.loop.recipe import Recipe
 from fusili_training.loop.recipe_files import recipe_from_dict
+from fusili_training.loop.weight_average import WeightAverage
 from fusili_training.losses.negative_memory import NegativeMemory
 from fusili_training.model.model import FusiliModel
 from fusili_training.model.weights import read_checkpoint
@@ -78,6 +79,8 @@ class Checkpoint:
         State of each rank's random numbers; empty if there is no state of the optimiser.
     memory : dict of str to Tensor or None
         State of the `fusili_training.losses.negative_memory.NegativeMemory`, if the run has one.
+    average : dict of str to Tensor or None
+        State of the `fusili_training.loop.weight_average.WeightAverage`, if the run has one.
     """
 
     recipe: Recipe
@@ -86,6 +89,7 @@ class Checkpoint:
     optimiser: dict[str, Any] | None = None
     random_states: list[dict[str, Tensor]] = field(default_factory=list)
     memory: dict[str, Tensor] | None = None
+    average: dict[str, Tensor] | None = None
 
     def restore_model(self, model: FusiliModel, path: Path, new_heads: bool = False) -> None:
         """Load the weights into a model of the same shape; errors name the `path`.
@@ -125,6 +129,12 @@ class Checkpoint:
         if self.memory["numbers"].shape == memory.numbers.shape:
             memory.load_state_dict(self.memory)
 
+    def restore_average(self, average: WeightAverage | None) -> None:
+        """Load the averaged weights of the run, which has the same model."""
+        if average is not None and self.average is not None:
+            for name, value in self.average.items():
+                average.state[name].copy_(value)
+
 
 def save_checkpoint(checkpoint: Checkpoint, path: Path) -> None:
     """Write a checkpoint; an existing file is replaced only when the new one is complete."""
@@ -137,6 +147,7 @@ def save_checkpoint(checkpoint: Checkpoint, path: Path) -> None:
         "optimizer_state_dict": checkpoint.optimiser,
         "random_states": checkpoint.random_states,
         "memory": checkpoint.memory,
+        "average": checkpoint.average,
     }
     try:
         write_whole(path, lambda file: torch.save(content, file))
@@ -174,7 +185,8 @@ def load_checkpoint(path: Path) -> Checkpoint:
             model=model,
             optimiser=content["optimizer_state_dict"],
             random_states=content["random_states"],
-            memory=content.get("memory"),  # checkpoints of earlier versions have none
+            memory=content.get("memory"),  # checkpoints of earlier versions have neither this
+            average=content.get("average"),  # nor this
         )
 
 

@@ -185,6 +185,9 @@ class OptimiserOptions:
         Learning rates after the warm-up: "constant", or "cosine", which falls to 0 at the last step.
     max_gradient_norm : float
         Gradients with a larger norm are clipped to it; 0: no clipping.
+    average_decay : float
+        Validations and the best checkpoint take a running average of the weights, of which this share is kept
+        at each step; 0: the weights of the step itself.
     """
 
     head_rate: float = 2e-4
@@ -193,6 +196,7 @@ class OptimiserOptions:
     warmup_steps: int = 0
     schedule: Literal["constant", "cosine"] = "constant"
     max_gradient_norm: float = 0.0
+    average_decay: float = 0.0
 
     def __post_init__(self) -> None:
         _above(0, "optimiser.head_rate", self.head_rate)
@@ -200,6 +204,10 @@ class OptimiserOptions:
         _at_least(0, "optimiser.weight_decay", self.weight_decay)
         _at_least(0, "optimiser.warmup_steps", self.warmup_steps)
         _at_least(0, "optimiser.max_gradient_norm", self.max_gradient_norm)
+        if not 0 <= self.average_decay < 1:
+            raise InputError(
+                f"optimiser.average_decay is {self.average_decay:g}; expected at least 0 and less than 1"
+            )
 
 
 @dataclass(frozen=True)

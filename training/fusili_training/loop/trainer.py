@@ -1,14 +1,15 @@
 """The training loop: steps, validations and checkpoints, on one rank or many.
 
-The folder of a run contains ``last.pt`` (to resume from), ``best.pt`` (the model with the best validation),
-``recipe.json``, ``steps.csv``, ``validations.csv`` and ``tensorboard/``. A run that was killed and resumed writes
-the same figures as an uninterrupted one.
+The folder of a run contains ``last.pt`` (to resume from), ``best.pt`` (the model with the best validation, with
+averaged weights if the recipe asks for them), ``recipe.json``, ``steps.csv``, ``validations.csv`` and
+``tensorboard/``. A run that was killed and resumed writes the same figures as an uninterrupted one.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 
@@ -32,6 +33,7 @@ from fusili_training.loop.resuming import check_same_run
 from fusili_training.loop.starting_model import build_starting_model
 from fusili_training.loop.step_bar import StepBar
 from fusili_training.loop.validation import validate
+from fusili_training.loop.weight_average import WeightAverage
 from fusili_training.losses.denormals import flushed_denormals
 from fusili_training.losses.negative_memory import pair_numbers
 from fusili_training.model.model import FusiliModel
@@ -102,6 +104,8 @@ class Trainer:
         self.local_batches = None if local_validation is None else local_validation(model)
         self.objective.train(not only_heads)  # frozen encoders also keep their batch statistics
         self.optimiser = build_optimiser(model, recipe.optimiser)
+        decay = recipe.optimiser.average_decay
+        self.average = WeightAverage(model, decay) if decay else None
         self.module = ranks.wrap(self.objective)
         torch.manual_seed(recipe.seed + ranks.rank)
         if earlier is not None:
@@ -184,6 +188,8 @@ class Trainer:
             clip_grads_with_norm_(parameters, options.max_gradient_norm, norm)
         self.optimiser.step()
         model.clamp_scales()
+        if self.average is not None:
+            self.average.update(model, self.progress.step + 1)
         return {
             "step": self.progress.step + 1,
             "epoch": self.progress.epoch,
@@ -236,7 +242,8 @@ class Trainer:
     def _validate(self, logs: RunLogs | None, bar: StepBar) -> None:
         assert self.validation_batches is not None  # noqa: S101 (none is ever due without them)
         batches = read_epoch(self.validation_batches, 0)
-        result = validate(self.objective, batches, self.recipe, self.ranks, self.local_batches)
+        with self._averaged():
+            result = validate(self.objective, batches, self.recipe, self.ranks, self.local_batches)
         is_best = result.joint > self.progress.best_joint
         figures = {"loss": result.loss, "local_top1": result.local_top1, "joint": result.joint}
         self.progress = replace(
@@ -264,8 +271,14 @@ class Trainer:
     def _save_best(self) -> None:
         """Save the model for use."""
         if self.ranks.is_first:
-            state = self.objective.model.state_dict()
+            state = self.objective.model.state_dict() if self.average is None else self.average.state
             save_checkpoint(Checkpoint(self.recipe, self.progress, state), self.best_path)
+
+    def _averaged(self) -> AbstractContextManager[None]:
+        """Let the model have its averaged weights, if the recipe asks for them."""
+        return (
+            nullcontext() if self.average is None else self.average.in_place_of_weights(self.objective.model)
+        )
 
     def _save_last(self) -> None:
         """Save everything that is needed to continue."""
@@ -274,7 +287,8 @@ class Trainer:
             model, optimiser = self.objective.model.state_dict(), self.optimiser.state_dict()
             memory = self.objective.memory
             kept = None if memory is None else memory.state_dict()
-            checkpoint = Checkpoint(self.recipe, self.progress, model, optimiser, states, kept)
+            average = None if self.average is None else self.average.state
+            checkpoint = Checkpoint(self.recipe, self.progress, model, optimiser, states, kept, average)
             save_checkpoint(checkpoint, self.last_path)
 
     def _find_earlier(self, resume: bool) -> Checkpoint | None:
@@ -298,5 +312,6 @@ class Trainer:
         earlier.restore_optimiser(self.optimiser, self.last_path)
         self.progress = earlier.progress
         earlier.restore_memory(self.objective.memory)
+        earlier.restore_average(self.average)
         if len(earlier.random_states) == self.ranks.n_ranks:
             set_random_state(earlier.random_states[self.ranks.rank], self.ranks.device)
