@@ -131,7 +131,7 @@ def agreement_by_key(peaks: SpectralPeaks, passages: Float64, cents: float) -> F
 
 def _pitches(peaks: SpectralPeaks, cents: float) -> Int64:
     """Return the semitones of peaks above a C of the score."""
-    return np.rint((peaks.cents - cents) / 100).astype(np.int64) + 9
+    return np.asarray(np.rint((peaks.cents - cents) / 100) + 9, dtype=np.int64)
 
 
 def _standardised(weights: Float64) -> Float64:
