@@ -16,7 +16,7 @@ from fusili_mir.audio.spectral_peaks import SpectralPeaks
 from fusili_mir.pages.key_signatures import read_key_signatures
 from fusili_mir.pages.pages import Pages
 
-__all__ = ["PitchClasses", "agreement"]
+__all__ = ["PitchClasses", "agreement", "agreement_by_key"]
 
 _MAJOR = np.array([0, 2, 4, 5, 7, 9, 11])
 _FIFTH = 7  # semitones
@@ -40,6 +40,12 @@ class PitchClasses:
         Weights have mean 0 and standard deviation 1 in each system, or are all 0 if nothing is known.
         """
         return np.array([self._of_system(int(system)) for system in systems]).reshape(-1, 12)
+
+    @cached_property
+    def of_passages(self) -> Float64:
+        """Weights of what some seconds may sound: each system, and each two in a row [shape=(n_passages, 12)]."""
+        weights = self.of_systems(np.arange(len(self._pages.systems)))
+        return np.concatenate((weights, (weights[1:] + weights[:-1]) / 2))
 
     def _from_signature(self, system: int) -> Float64:
         fifths = int(read_key_signatures(self._pages, np.array([system]))[0])
@@ -91,8 +97,41 @@ def agreement(peaks: SpectralPeaks, weights: Float64, cents: float) -> Float64:
     >>> agreement(peaks, weights, 0.0).tolist(), agreement(peaks, weights, 100.0).tolist()
     ([9.0, 10.0], [8.0, 9.0])
     """
-    pitch = np.rint((peaks.cents - cents) / 100).astype(np.int64) + 9  # semitones above a C
-    return np.asarray(weights[np.arange(len(peaks)), pitch % 12])
+    return np.asarray(weights[np.arange(len(peaks)), _pitches(peaks, cents) % 12])
+
+
+def agreement_by_key(peaks: SpectralPeaks, passages: Float64, cents: float) -> Float64:
+    """Compare all that is heard with the passage that agrees best, in each key.
+
+    Parameters
+    ----------
+    peaks : SpectralPeaks
+    passages : np.ndarray [shape=(n_passages, 12)]
+        Weights of the pitch classes of passages, from C to B.
+    cents : float
+        How far the recording sounds above the score in key 0.
+
+    Returns
+    -------
+    np.ndarray [shape=(12,)]
+        Agreement with the score if the recording sounds so many semitones higher, or octaves of them.
+
+    Examples
+    --------
+    >>> peaks = SpectralPeaks(np.zeros(2), np.array([0.0, 100.0]), np.array([3.0, 1.0]), 0.25)  # A, B flat
+    >>> passages = np.eye(12)[[0, 9]]  # of C alone, of A alone
+    >>> agreement_by_key(peaks, passages, 0.0).tolist()
+    [0.75, 0.25, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.75, 0.25, 0.0]
+    """
+    heard = np.bincount(_pitches(peaks, cents) % 12, peaks.magnitude, 12)
+    shares = heard / max(float(heard.sum()), 1e-9)
+    by_key = np.array([np.roll(shares, -key) for key in range(12)])
+    return np.asarray((passages @ by_key.T).max(axis=0, initial=-np.inf))
+
+
+def _pitches(peaks: SpectralPeaks, cents: float) -> Int64:
+    """Return the semitones of peaks above a C of the score."""
+    return np.asarray(np.rint((peaks.cents - cents) / 100) + 9, dtype=np.int64)
 
 
 def _standardised(weights: Float64) -> Float64:

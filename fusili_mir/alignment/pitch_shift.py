@@ -5,7 +5,8 @@ semitone of the score that is, the model tells: excerpts of the recording are re
 and compared with the whole score. In the right key the score explains the order of sounds, in others it does not.
 
 The model does not see key signatures, so it can take a piece for the same in the key with seven sharps more or
-fewer, a semitone higher or lower. Between such neighbours the pitch classes decide.
+fewer, a semitone higher or lower. Between such neighbours the pitch classes decide. Where the notes are
+known and the recording is long, they also rule keys out before the model is asked, which is cheap.
 
 The key that explains the excerpts best must explain others, too. Chance favours one of fifteen keys in any
 recording, of this piece or of another, but it does not favour the same one twice.
@@ -14,13 +15,14 @@ recording, of this piece or of another, but it does not favour the same one twic
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
 import soxr
 
-from fusili_mir.alignment.pitch_classes import PitchClasses, agreement
+from fusili_mir.alignment.pitch_classes import PitchClasses, agreement, agreement_by_key
 from fusili_mir.alignment.pitch_options import check_pitch
 from fusili_mir.alignment.recording_pitch import RecordingPitch
 from fusili_mir.alignment.written_pitch import semitones_above_pages
@@ -51,10 +53,12 @@ _KEPT_KEYS = 6  # after the first excerpt; half of them after the second
 _RIGHT = {1: 0.4, 2: 0.35, 3: 0.3}  # least reliability of all excerpts, by half their number
 _CONFIRMED = 0.25  # least reliability of the excerpts that a key was not chosen by
 _OCTAVE_RIGHT = 0.35  # least reliability of an octave in the excerpts to choose by
+_PROMISING_OCTAVE = 0.5  # share of what it needs that an octave must have in the first excerpt to be followed
 _AHEAD = 0.1  # by which a key must be more reliable than the first guess
 _RIVAL = 0.4  # share of the reliability of the best key from which a neighbour may be meant
 _DECISIVE = 0.4  # difference in agreement that decides between neighbours
 _DOUBTFUL = 0.2  # difference in agreement by which the first guess is preferred to a semitone away
+_RULED_OUT = 0.2  # by which the pitch classes of a key may agree less than those of the best
 _SILENT_SHARE = 0.01  # of the level of the loud parts
 
 
@@ -194,12 +198,12 @@ class _KeySearch:
         if self._first_guess_is_plain:
             return 0
         choosing, confirming = list(range(n)), list(range(n, 2 * n))
-        near, first = [-1, 0, 1], choosing[:1]
-        if self._reliability(self._best(near, first), first) >= _PROMISING:
+        near, first = self._possible(range(-1, 2)), choosing[:1]
+        if near and self._reliability(self._best(near, first), first) >= _PROMISING:
             best = self._best(near, choosing)
             if self._reliability(best, choosing) >= _PLAIN:
                 return self._among_neighbours(best, choosing)
-        best = self._or_octave(self._best(list(_KEYS), choosing), choosing)
+        best = self._or_octave(self._best(self._possible(_KEYS), choosing), choosing)
         confirmed = self._reliability(best, confirming)
         if confirmed < _CONFIRMED or self._reliability(best, choosing + confirming) < _RIGHT[n]:
             return None
@@ -211,8 +215,13 @@ class _KeySearch:
         """Return an octave instead of a key if it explains excerpts better."""
         if self.recording.duration_sec < 2 * _EXCERPT_SEC:
             return best  # few seconds, read twice as fast, explain anything
-        octave = max(_OCTAVES, key=lambda key: self._reliability(key, excerpts))
         least = max(_OCTAVE_RIGHT, self._reliability(best, excerpts))
+        octaves = [
+            key
+            for key in self._possible(_OCTAVES)
+            if self._reliability(key, excerpts[:1]) >= _PROMISING_OCTAVE * least
+        ]
+        octave = max(octaves, key=lambda key: self._reliability(key, excerpts), default=best)
         return octave if self._reliability(octave, excerpts) > least else best
 
     @property
@@ -227,6 +236,26 @@ class _KeySearch:
             ranked = sorted(keys, key=lambda key: (-self._reliability(key, some), abs(key)))
             keys = ranked[: _KEPT_KEYS // number]
         return keys[0]
+
+    def _possible(self, keys: Iterable[int]) -> list[int]:
+        """Return those of some keys that pitch classes do not rule out.
+
+        All are possible where no notes are known, or where there is one excerpt to choose by: it says too little.
+        """
+        if self.pages.score is None or len(self.excerpts) < 4:
+            return list(keys)
+        agreed = self._agreement_by_key
+        return [key for key in keys if agreed[key % 12] >= agreed.max() - _RULED_OUT]
+
+    @cached_property
+    def _agreement_by_key(self) -> Float64:
+        """How well the excerpts to choose by agree with the passages of the score that are most like them."""
+        passages = self._pitch_classes.of_passages
+        agreed = [
+            agreement_by_key(self.peaks.between(each.start_sec, each.end_sec), passages, each.cents)
+            for each in self.excerpts[: len(self.excerpts) // 2]
+        ]
+        return np.asarray(np.mean(agreed, axis=0))
 
     def _among_neighbours(self, best: int, excerpts: list[int]) -> int:
         """Choose between a key and those a semitone away that explain the recording about as well."""

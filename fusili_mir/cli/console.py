@@ -2,7 +2,8 @@
 
 What such a process holds is freed by the system when it ends, all at once. Python would look for garbage again
 and again while modules are imported and scores are read, and would take everything apart at the end: together
-half a second for a song, more for a quartet.
+half a second for a song, more for a quartet. Memory that arrays leave is kept for those that follow, and
+partitura is imported without what no command needs.
 """
 
 from __future__ import annotations
@@ -11,6 +12,9 @@ import atexit
 import gc
 import os
 import sys
+
+from fusili_mir.cli.late_imports import import_partitura_lightly
+from fusili_mir.freed_memory import keep_freed_memory
 
 __all__ = ["run"]
 
@@ -26,6 +30,8 @@ def run() -> None:
         atexit.register(_end_at_once, exit_codes)
     if "train" not in sys.argv[1:2]:  # garbage of a training loop may hold much memory
         gc.set_threshold(_NEW_OBJECTS, *_FULL_EVERY)
+    keep_freed_memory()
+    import_partitura_lightly()
     from fusili_mir.cli.main import main
 
     try:

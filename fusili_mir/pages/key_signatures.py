@@ -13,7 +13,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.signal import fftconvolve
 
 from fusili_mir.arrays import Float64, Int64
 from fusili_mir.geometry import strip_height_px
@@ -109,6 +108,8 @@ def _best_rows(match: list[Float64]) -> Float64:
 
 def _match_by_step(ink: Float64, sign: Float64) -> dict[int, Float64]:
     """Return, for each step of the staff, how well a sign matches at each x, in excess of `_LEAST_MATCH`."""
+    from scipy.signal import fftconvolve  # with scipy.stats, which takes long to import
+
     pattern = (sign - sign.mean()) / np.linalg.norm(sign - sign.mean())
     paper = np.ones_like(pattern)
     alike = fftconvolve(ink, pattern[::-1, ::-1], mode="same")

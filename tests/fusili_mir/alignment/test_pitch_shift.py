@@ -102,17 +102,23 @@ def test_what_is_not_shifted_is_left_as_it_is(piece: Piece, encoder: Encoder) ->
     np.testing.assert_array_equal(found.notes["onset_sec"], off.notes["onset_sec"])
 
 
-def test_a_recording_at_the_pitch_of_its_score_costs_one_excerpt(
-    piece: Piece, encoder: Encoder, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    encoded_sec: list[float] = []
+@pytest.fixture
+def encoded_sec(encoder: Encoder, monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """Lengths of the excerpts that are encoded."""
+    lengths: list[float] = []
     encode_samples = encoder.encode_samples
 
     def counted(samples: Float32) -> Float32:
-        encoded_sec.append(len(samples) / RATE_HZ)
+        lengths.append(len(samples) / RATE_HZ)
         return encode_samples(samples)
 
     monkeypatch.setattr(encoder, "encode_samples", counted)
+    return lengths
+
+
+def test_a_recording_at_the_pitch_of_its_score_costs_one_excerpt(
+    piece: Piece, encoder: Encoder, encoded_sec: list[float]
+) -> None:
     score = encoder.encode_pages(piece.pages)
     with HeardRecording(AudioSamples(piece.samples, RATE_HZ), RATE_HZ) as heard:
         assert find_pitch(piece.pages, score, heard, encoder).source == "found"
@@ -120,6 +126,19 @@ def test_a_recording_at_the_pitch_of_its_score_costs_one_excerpt(
         assert encoded_sec[0] <= 20.1
         assert find_pitch(piece.pages, score, heard, encoder, transpose=0).source == "off"
     assert len(encoded_sec) == 1
+
+
+def test_keys_that_pitch_classes_rule_out_are_not_encoded(
+    piece: Piece, encoder: Encoder, encoded_sec: list[float], folder: Path
+) -> None:
+    counts = []
+    for pages in (piece.pages, piece.images(folder)):  # with the score, and where no notes are known
+        encoded_sec.clear()
+        score = encoder.encode_pages(pages)
+        with HeardRecording(piece.shifted(500.0), RATE_HZ) as heard:
+            assert find_pitch(pages, score, heard, encoder).cents == pytest.approx(500.0, abs=5.0)
+        counts.append(len(encoded_sec))
+    assert counts[0] < 15 < counts[1]
 
 
 def test_an_octave_is_found_as_well(piece: Piece, encoder: Encoder) -> None:
