@@ -76,7 +76,8 @@ def rebuild(arguments: argparse.Namespace) -> None:
         known[name] = result
         with log.open("a", encoding="utf-8") as file:
             print(name, result, sep="\t", file=file)
-        save_split_lists(out, {name_of[piece.file]: piece.split for piece in pieces})
+        save_split_lists(out, pieces, name_of)
+    save_split_lists(out, pieces, name_of)
     made = [result for name, result in known.items() if not result.startswith("left out")]
     n_systems = sum(int(result.split("\t")[1].split()[0]) for result in made)
     print(f"{len(made)} of {len(pieces)} pieces came back, with {n_systems} systems")
@@ -134,14 +135,12 @@ def save_midi(filename: Path, performed: PerformedArray) -> None:
     midi.save(filename)
 
 
-def save_split_lists(out: Path, split_of: dict[str, str]) -> None:
+def save_split_lists(out: Path, pieces: list[CorpusPiece], name_of: dict[Path, str]) -> None:
     """Write the splits of the pieces that are there, as MSMD's split files do."""
     lines = []
     for split in SPLITS:
-        lines.append(f"{split}:")
-        lines += [
-            f"- {name}" for name in sorted(split_of) if split_of[name] == split and (out / name).is_dir()
-        ]
+        names = sorted(name_of[piece.file] for piece in pieces if piece.split == split)
+        lines += [f"{split}:", *(f"- {name}" for name in names if (out / name).is_dir())]
     (out / "split.yaml").write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
