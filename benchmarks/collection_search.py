@@ -27,7 +27,7 @@ from fusili_mir.arrays import Float64
 from fusili_mir.collection.building import build_index
 from fusili_mir.collection.kinds import Kind
 from fusili_mir.collection.match_probability import features
-from fusili_mir.model.bundle import default_bundle
+from fusili_mir.model.bundle import default_bundle, load_bundle
 from fusili_mir.model.encoder import Encoder
 
 SOUNDFONT = "TimGM6mb"
@@ -52,8 +52,10 @@ def main() -> None:
     parser.add_argument("--photos", type=int, default=EVERYTHING, help="pieces whose page is asked with")
     parser.add_argument("--candidates", type=int, default=100)
     parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--model", type=Path, help="bundle; by default the one that ships")
     arguments = parser.parse_args()
-    encoder = Encoder(default_bundle(), "cpu", n_threads=1)
+    bundle = load_bundle(arguments.model) if arguments.model else default_bundle()
+    encoder = Encoder(bundle, "cpu", n_threads=1)
     asked = ask(arguments, encoder)
     if arguments.job == "fit":
         print_weights(asked)
@@ -79,8 +81,11 @@ def ask(arguments: argparse.Namespace, encoder: Encoder) -> list[Answer]:
     )
     own = [piece.score for piece in pieces]
     scores = list(dict.fromkeys([*own, *list_scores(arguments.corpus)]))
-    score_index = build_index(scores[: arguments.scores], folder / "scores", jobs=arguments.jobs).index
-    recording_index = build_index([*recordings.values()], folder / "recordings", jobs=arguments.jobs).index
+    jobs, bundle = arguments.jobs, encoder.bundle
+    score_index = build_index(scores[: arguments.scores], folder / "scores", jobs=jobs, model=bundle).index
+    recording_index = build_index(
+        [*recordings.values()], folder / "recordings", jobs=jobs, model=bundle
+    ).index
     print(f"{score_index}\n{recording_index}\n{len(pieces)} {split} pieces with queries\n")
     questioner = Questioner(folder / "answers.jsonl", encoder, arguments.candidates)
     asked: list[Answer] = []

@@ -207,7 +207,7 @@ def tune(bundle: Bundle, run: Path, n_epochs: int, seed: int) -> None:
 
 
 def batches(pieces: np.ndarray, rng: np.random.Generator) -> list[Tensor]:  # type: ignore[type-arg]
-    """Return the rows of each batch: whole pieces in random order, so that many negatives are of the same piece."""
+    """Return the rows of each batch: whole pieces in random order, so many negatives are of the same piece."""
     _, number = np.unique(pieces, return_inverse=True)
     order = np.argsort(rng.permutation(number.max() + 1)[number], kind="stable")
     parts = np.array_split(order, max(1, round(len(order) / BATCH)))

@@ -41,7 +41,7 @@ _ROWS = 50_000  # that are embedded at once
 
 @dataclass(frozen=True, eq=False)
 class LocalPairs:
-    """Pairs with the local embeddings of all their columns [shape=(n_columns, d)] and frames [shape=(n_frames, d)]."""
+    """Pairs with the local embeddings of all columns [shape=(n_columns, d)] and frames [shape=(n_frames, d)]."""
 
     pairs: TokenPairs
     columns: Tensor

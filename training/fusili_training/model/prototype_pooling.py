@@ -18,7 +18,7 @@ __all__ = ["PrototypePooling"]
 
 _SHARPNESS = 15.0  # of the soft maximum: 0 would be the mean of the cosines, infinity their maximum
 _LEAST_VARIANCE = 1e-6
-_OUT_OF_REACH = 1e4  # below all logits
+_LEAST_MEAN = 1e-13  # of the powers: that of cosines of -1
 _LEAST_RATE = 0.01  # weight of the latest batch in the statistics
 
 
@@ -92,13 +92,12 @@ class PrototypePooling(nn.Module):
         Each is a soft maximum of the cosines of one prototype: 1 / s log mean exp(s cosine) over all places, with
         the sharpness s. A pattern that occurs often counts somewhat more than one that occurs once.
         """
-        logits = _SHARPNESS * (local @ self.prototypes.T)  # (B, L, n_prototypes)
-        if mask is None:
-            n_places = torch.full_like(logits[:, :1, 0], logits.shape[1])  # (B, 1)
-        else:
-            logits = logits.masked_fill(~mask[:, :, None], -_OUT_OF_REACH)
-            n_places = mask.sum(dim=1, keepdim=True).to(logits.dtype)
-        return (logits.logsumexp(dim=1) - n_places.log()) / _SHARPNESS
+        places = torch.ones_like(local[:, :, 0]) if mask is None else mask.to(local.dtype)
+        weights = places / places.sum(dim=1, keepdim=True)  # (B, L)
+        # Cosines are at most 1, so no exponent is positive; a product of matrices is the fastest sum.
+        powers = (local @ (_SHARPNESS * self.prototypes).T - _SHARPNESS).exp()  # (B, L, n_prototypes)
+        means = (weights[:, None] @ powers)[:, 0]
+        return 1 + means.clamp_min(_LEAST_MEAN).log() / _SHARPNESS
 
     @torch.no_grad()
     def begin_with(self, patches: Tensor, mask: Tensor | None) -> None:
