@@ -160,7 +160,8 @@ def discriminant(images: Tensor, recordings: Tensor, dimension: int, shrinkage: 
     noise += shrinkage * noise.diagonal().mean() * torch.eye(len(noise), dtype=noise.dtype)
     whitening = torch.linalg.inv(torch.linalg.cholesky(noise))
     _, directions = torch.linalg.eigh(whitening @ common @ whitening.T)  # the largest values are the last
-    return directions.flip(1)[:, :dimension].T @ whitening
+    found: Tensor = directions.flip(1)[:, :dimension].T @ whitening
+    return found
 
 
 @torch.no_grad()
@@ -168,9 +169,6 @@ def retrieval_mrr(
     pooling: PrototypePooling, images: Tensor, recordings: Tensor, groups: Int64
 ) -> tuple[float, float]:
     """Return the MRR of features, image to audio and audio to image; pairs of one group are counted as one."""
-    embedded = [
-        pooling.project(features, tower).numpy()
-        for features, tower in ((images, "image"), (recordings, "audio"))
-    ]
-    found = [rank_by_product(*order, groups).reciprocal().mean() for order in (embedded, embedded[::-1])]
-    return float(found[0]), float(found[1])
+    image, audio = pooling.project(images, "image").numpy(), pooling.project(recordings, "audio").numpy()
+    to_audio, to_image = rank_by_product(image, audio, groups), rank_by_product(audio, image, groups)
+    return float(to_audio.reciprocal().mean()), float(to_image.reciprocal().mean())

@@ -60,7 +60,7 @@ class TokenPairs:
     @property
     def groups(self) -> Int64:
         """Numbers that are equal for pairs with the same notes."""
-        return np.unique(self.notes, return_inverse=True)[1].astype(np.int64)
+        return np.asarray(np.unique(self.notes, return_inverse=True)[1], np.int64)
 
     @classmethod
     def join(cls, parts: Sequence[TokenPairs]) -> TokenPairs:
@@ -131,10 +131,16 @@ def _encode(model: FusiliModel, pairs: list[Pair], pieces: list[str]) -> TokenPa
         np.concatenate(columns),
         np.concatenate(frames),
         np.concatenate(heads).astype(np.float32),
-        *(np.cumsum([len(each) for each in rows]) for rows in (columns, frames, heads)),
+        _ends(columns),
+        _ends(frames),
+        _ends(heads),
         np.array(pieces),
         np.array(notes),
     )
+
+
+def _ends(rows: Sequence[np.ndarray]) -> Int64:  # type: ignore[type-arg]
+    return np.cumsum([len(each) for each in rows], dtype=np.int64)
 
 
 def _image(pair: Pair) -> Tensor:
@@ -163,7 +169,10 @@ def _tokens(tower: torch.nn.Module, inputs: list[Tensor], blank: float) -> list[
             shape[2] += -shape[2] % 4
         stacked = torch.full([len(batch), *shape], blank)
         for row, number in enumerate(batch):
-            stacked[(row, *(slice(size) for size in inputs[number].shape))] = inputs[number]
+            part = stacked[row]
+            for axis, size in enumerate(inputs[number].shape):
+                part = part.narrow(axis, 0, size)
+            part.copy_(inputs[number])
         tokens = tower(stacked)
         for row, number in enumerate(batch):
             found[number] = tokens.local[row][tokens.mask[row]].to(torch.float16).numpy()
