@@ -5,8 +5,8 @@
 
 Both search the same two indexes: all scores of the corpus that the runtime reads, and recordings of songs. FOLDER
 keeps recordings, photo-like pages (another font, degraded, JPEG), indexes and answers. What is there is not made
-again: a run that is stopped goes on where it was. With `--scores`, those of test and validation pieces come
-first, then songs for training.
+again: a run that is stopped goes on where it was. With `--scores` and `--recordings`, those of the pieces with
+queries come first, then other test and validation pieces, then songs for training.
 
 Queries: seconds of sound, of a recording for its score and of another performance for the recording, and a
 photo-like first page. A query that is not in the collection is the same one with its own piece taken out of the
@@ -69,7 +69,11 @@ def ask(arguments: argparse.Namespace, encoder: Encoder) -> list[Answer]:
     folder = Path(arguments.folder).resolve()
     split = "valid" if arguments.job == "fit" else "test"
     songs = {each: choose_songs(arguments.corpus, each) for each in ("test", "valid", "train")}
-    in_index = [*songs["test"], *songs["valid"], *songs["train"]][: arguments.recordings]
+    own_first = [
+        *songs[split],
+        *(song for each in songs.values() for song in each if each is not songs[split]),
+    ]
+    in_index = own_first[: arguments.recordings]
     recordings = {
         piece.score: piece.recording
         for piece in make_pieces(in_index, folder / "heard", SOUNDFONT, photographed=False)

@@ -1,7 +1,7 @@
 """Fit the global embeddings of a bundle of the small kind anew, with everything else of it as it is.
 
     python benchmarks/fit_global_embeddings.py tokens BUNDLE RUN --data PAIRS [PAIRS ...] --valid VALID
-    python benchmarks/fit_global_embeddings.py fit BUNDLE RUN [--prototypes 1024] [--shrinkage 0.4]
+    python benchmarks/fit_global_embeddings.py fit BUNDLE RUN [--prototypes 1024] [--shrinkage 0.4] [--whole]
     python benchmarks/fit_global_embeddings.py tune BUNDLE RUN [--epochs 10]
     python benchmarks/fit_global_embeddings.py write BUNDLE RUN OUT
 
@@ -74,6 +74,7 @@ def main() -> None:
     parser.add_argument("--valid", type=Path)
     parser.add_argument("--prototypes", type=int, default=1024)
     parser.add_argument("--shrinkage", type=float, default=0.4)
+    parser.add_argument("--whole", action="store_true", help="fit to whole segments, not to excerpts")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--epochs", type=int, default=10)
     parser.add_argument("--threads", type=int, default=1)
@@ -86,7 +87,7 @@ def main() -> None:
     if arguments.task == "tokens":
         encode(bundle, run, arguments.data, arguments.valid)
     elif arguments.task == "fit":
-        fit(bundle, run, arguments.prototypes, arguments.shrinkage, arguments.seed)
+        fit(bundle, run, arguments.prototypes, arguments.shrinkage, arguments.whole, arguments.seed)
     elif arguments.task == "tune":
         tune(bundle, run, arguments.epochs, arguments.seed)
     else:
@@ -129,12 +130,13 @@ def load_pairs(model: FusiliModel, run: Path) -> tuple[LocalPairs, LocalPairs]:
     return train, valid
 
 
-def fit(bundle: Bundle, run: Path, n_prototypes: int, shrinkage: float, seed: int) -> None:
+def fit(bundle: Bundle, run: Path, n_prototypes: int, shrinkage: float, whole: bool, seed: int) -> None:
     model = load_model(bundle, n_prototypes)
     pooling = pooling_of(model)
     train, valid = load_pairs(model, run)
     pooling.prototypes.copy_(find_prototypes(train, n_prototypes, seed))
-    views = [describe(pooling, train, spans) for spans in views_of(train.pairs, TRAIN_SEED)]
+    chosen = views_of(train.pairs, TRAIN_SEED)[: 1 if whole else 2]
+    views = [describe(pooling, train, spans) for spans in chosen]
     images, recordings = (torch.cat(features) for features in zip(*views, strict=True))
     fit_projection(pooling, images, recordings, shrinkage)
     found = measure(pooling, valid)
@@ -142,6 +144,7 @@ def fit(bundle: Bundle, run: Path, n_prototypes: int, shrinkage: float, seed: in
         "fitted": "prototypes by k-means, projection by linear discriminants",
         "prototypes": n_prototypes,
         "shrinkage": shrinkage,
+        "excerpts": not whole,
         "seed": seed,
         "pairs": len(train.pairs),
         "pieces": len(set(train.pairs.pieces)),
