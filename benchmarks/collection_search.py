@@ -5,8 +5,8 @@
 
 Both search the same two indexes: all scores of the corpus that the runtime reads, and recordings of songs. FOLDER
 keeps recordings, photo-like pages (another font, degraded, JPEG), indexes and answers. What is there is not made
-again: a run that is stopped goes on where it was. With `--scores`, those of test and validation pieces come
-first, then songs for training.
+again: a run that is stopped goes on where it was. With `--scores` and `--recordings`, those of the pieces with
+queries come first, then other test and validation pieces, then songs for training.
 
 Queries: seconds of sound, of a recording for its score and of another performance for the recording, and a
 photo-like first page. A query that is not in the collection is the same one with its own piece taken out of the
@@ -27,7 +27,7 @@ from fusili_mir.arrays import Float64
 from fusili_mir.collection.building import build_index
 from fusili_mir.collection.kinds import Kind
 from fusili_mir.collection.match_probability import features
-from fusili_mir.model.bundle import default_bundle
+from fusili_mir.model.bundle import default_bundle, load_bundle
 from fusili_mir.model.encoder import Encoder
 
 SOUNDFONT = "TimGM6mb"
@@ -52,8 +52,10 @@ def main() -> None:
     parser.add_argument("--photos", type=int, default=EVERYTHING, help="pieces whose page is asked with")
     parser.add_argument("--candidates", type=int, default=100)
     parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--model", type=Path, help="bundle; by default the one that ships")
     arguments = parser.parse_args()
-    encoder = Encoder(default_bundle(), "cpu", n_threads=1)
+    bundle = load_bundle(arguments.model) if arguments.model else default_bundle()
+    encoder = Encoder(bundle, "cpu", n_threads=1)
     asked = ask(arguments, encoder)
     if arguments.job == "fit":
         print_weights(asked)
@@ -67,7 +69,11 @@ def ask(arguments: argparse.Namespace, encoder: Encoder) -> list[Answer]:
     folder = Path(arguments.folder).resolve()
     split = "valid" if arguments.job == "fit" else "test"
     songs = {each: choose_songs(arguments.corpus, each) for each in ("test", "valid", "train")}
-    in_index = [*songs["test"], *songs["valid"], *songs["train"]][: arguments.recordings]
+    own_first = [
+        *songs[split],
+        *(song for each in songs.values() for song in each if each is not songs[split]),
+    ]
+    in_index = own_first[: arguments.recordings]
     recordings = {
         piece.score: piece.recording
         for piece in make_pieces(in_index, folder / "heard", SOUNDFONT, photographed=False)
@@ -79,8 +85,11 @@ def ask(arguments: argparse.Namespace, encoder: Encoder) -> list[Answer]:
     )
     own = [piece.score for piece in pieces]
     scores = list(dict.fromkeys([*own, *list_scores(arguments.corpus)]))
-    score_index = build_index(scores[: arguments.scores], folder / "scores", jobs=arguments.jobs).index
-    recording_index = build_index([*recordings.values()], folder / "recordings", jobs=arguments.jobs).index
+    jobs, bundle = arguments.jobs, encoder.bundle
+    score_index = build_index(scores[: arguments.scores], folder / "scores", jobs=jobs, model=bundle).index
+    recording_index = build_index(
+        [*recordings.values()], folder / "recordings", jobs=jobs, model=bundle
+    ).index
     print(f"{score_index}\n{recording_index}\n{len(pieces)} {split} pieces with queries\n")
     questioner = Questioner(folder / "answers.jsonl", encoder, arguments.candidates)
     asked: list[Answer] = []

@@ -23,16 +23,13 @@ def places(*directions: list[float]) -> Tensor:
     return torch.tensor([directions])
 
 
-def test_features_are_roots_of_shares_and_the_highest_cosines() -> None:
+def test_features_are_soft_maxima_of_the_cosines_of_each_prototype() -> None:
     (features,) = pooling().describe(places(EAST, EAST, NORTH, [0.6, -0.8]), None)
-    # Cosines with east, north, west: (1, 0, -1) twice, (0, 1, 0), (0.6, -0.8, -0.6); times 20 in the exponent.
-    share = [[math.exp(20 * cosine) for cosine in row] for row in ((1, 0, -1), (0, 1, 0), (0.6, -0.8, -0.6))]
-    share = [[weight / sum(row) for weight in row] for row in share]
-    expected = [
-        math.sqrt((2 * first + second + third) / 4 + 1e-6)
-        for first, second, third in zip(*share, strict=True)
-    ]
-    assert features.tolist() == pytest.approx([*expected, 1.0, 1.0, 0.0], abs=1e-6)
+    # Cosines of the four places with east, north and west.
+    cosines = [(1, 1, 0, 0.6), (0, 0, 1, -0.8), (-1, -1, 0, -0.6)]
+    expected = [math.log(sum(math.exp(15 * each) for each in row) / 4) / 15 for row in cosines]
+    assert features.tolist() == pytest.approx(expected, abs=1e-5)
+    assert expected[0] == pytest.approx(1 - math.log(2) / 15, abs=1e-3)  # two of four places are east
 
 
 def test_padding_takes_no_part() -> None:
@@ -57,7 +54,7 @@ def test_prototypes_begin_evenly_among_the_patches_that_are_no_padding() -> None
 
 
 def test_the_first_batch_gives_a_mean_for_each_side_and_a_variance_for_both() -> None:
-    made = PrototypePooling(embedding_dim=2, n_prototypes=1)
+    made = PrototypePooling(embedding_dim=2, n_prototypes=2)
     made.follow(*(side.expand(2, 2) for side in FEATURES))
     assert made.centres.tolist() == [[1, 1], [7, 7]]
     assert made.variance.tolist() == pytest.approx([2.5, 2.5])  # (1 + 1 + 4 + 4) / 4
@@ -68,7 +65,7 @@ def test_the_first_batch_gives_a_mean_for_each_side_and_a_variance_for_both() ->
 
 
 def test_later_batches_move_the_statistics_less_and_less_but_never_stop() -> None:
-    made = PrototypePooling(embedding_dim=2, n_prototypes=1)
+    made = PrototypePooling(embedding_dim=2, n_prototypes=2)
     for value in (0.0, 3.0, 6.0):
         made.follow(torch.full((4, 2), value), torch.full((4, 2), 2 * value))
     torch.testing.assert_close(made.centres, torch.tensor([[3.0, 3.0], [6.0, 6.0]]))

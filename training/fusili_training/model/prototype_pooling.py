@@ -1,4 +1,4 @@
-"""Pooling by prototypes: a segment is described by how often and how clearly each of many local patterns occurs.
+"""Pooling by prototypes: a segment is described by how clearly each of many local patterns occurs in it.
 
 The prototypes are directions in the space of the local embeddings. A patch and the frames in which it sounds are
 close to the same prototypes, so images and recordings share them, and the projection that follows. A mean of
@@ -16,9 +16,9 @@ from fusili_mir.model.bundle import Tower
 
 __all__ = ["PrototypePooling"]
 
-_SHARPNESS = 20.0  # factor of the cosines in the softmax over prototypes
-_LEAST_SHARE = 1e-6  # added to the shares, as the slope of their square root is infinite at 0
+_SHARPNESS = 15.0  # of the soft maximum: 0 would be the mean of the cosines, infinity their maximum
 _LEAST_VARIANCE = 1e-6
+_LEAST_MEAN = 1e-13  # of the powers: that of cosines of -1
 _LEAST_RATE = 0.01  # weight of the latest batch in the statistics
 
 
@@ -53,7 +53,7 @@ class PrototypePooling(nn.Module):
 
     def __init__(self, embedding_dim: int, n_prototypes: int = 512) -> None:
         super().__init__()
-        self.n_features = 2 * n_prototypes
+        self.n_features = n_prototypes
         self.projection = nn.Linear(self.n_features, embedding_dim, bias=False)
         directions = functional.normalize(torch.randn(n_prototypes, embedding_dim), dim=1)
         self.register_buffer("prototypes", directions)
@@ -78,24 +78,26 @@ class PrototypePooling(nn.Module):
     def project(self, features: Tensor, tower: Tower) -> Tensor:
         """Return L2-normalised global embeddings [shape=(B, d)], given features of `describe`."""
         centre = self.centres[0 if tower == "image" else 1]
-        standardised = (features - centre) / (self.variance + _LEAST_VARIANCE).sqrt()
+        standardised = (features - centre) / self.spread
         return functional.normalize(self.projection(standardised).float(), dim=-1)
+
+    @property
+    def spread(self) -> Tensor:
+        """What the features are divided by [shape=(n_features,)]."""
+        return (self.variance + _LEAST_VARIANCE).sqrt()
 
     def describe(self, local: Tensor, mask: Tensor | None) -> Tensor:
         """Return features [shape=(B, n_features)]; the arguments are those of `forward`.
 
-        The first half holds, for each prototype, the square root of the share of places assigned to it; the
-        second half holds the cosine of the most similar place.
+        Each is a soft maximum of the cosines of one prototype: 1 / s log mean exp(s cosine) over all places, with
+        the sharpness s. A pattern that occurs often counts somewhat more than one that occurs once.
         """
-        cosines = local @ self.prototypes.T  # (B, L, n_prototypes)
-        shares = (_SHARPNESS * cosines).softmax(dim=2)
-        if mask is None:
-            mean, nearest = shares.mean(dim=1), cosines.amax(dim=1)
-        else:
-            valid = mask[:, :, None]
-            mean = (shares * valid).sum(dim=1) / valid.sum(dim=1)
-            nearest = cosines.masked_fill(~valid, -1.0).amax(dim=1)
-        return torch.cat([(mean + _LEAST_SHARE).sqrt(), nearest], dim=1)
+        places = torch.ones_like(local[:, :, 0]) if mask is None else mask.to(local.dtype)
+        weights = places / places.sum(dim=1, keepdim=True)  # (B, L)
+        # Cosines are at most 1, so no exponent is positive; a product of matrices is the fastest sum.
+        powers = (local @ (_SHARPNESS * self.prototypes).T - _SHARPNESS).exp()  # (B, L, n_prototypes)
+        means = (weights[:, None] @ powers)[:, 0]
+        return 1 + means.clamp_min(_LEAST_MEAN).log() / _SHARPNESS
 
     @torch.no_grad()
     def begin_with(self, patches: Tensor, mask: Tensor | None) -> None:
