@@ -11,9 +11,11 @@ from fusili_mir.arrays import Float32
 from fusili_mir.errors import FusiliWarning, InputError
 from fusili_mir.limits import check_limit
 
-__all__ = ["RecordingChecks", "RecordingWarning"]
+__all__ = ["SHORTEST_SEC", "RecordingChecks", "RecordingWarning"]
 
-_MIN_SEC = 0.1
+SHORTEST_SEC = 0.1
+"""Least duration of what counts as music."""
+
 _MAX_SAMPLE = 16.0  # floats may exceed full scale a little; integers stored as floats exceed it by far
 _SILENCE = 1e-4  # from the lowest to the highest sample: -86 dB relative to full scale
 _FULL_SCALE = 0.999
@@ -76,10 +78,10 @@ class RecordingChecks:
         duration_sec = self._n_samples / self._sample_rate_hz
         if self._n_samples == 0:
             raise InputError(f"{self._name}: it contains no sound (0 samples)")
-        if duration_sec < _MIN_SEC:
+        if duration_sec < SHORTEST_SEC:
             raise InputError(
                 f"{self._name}: {self._n_samples} samples, {1000 * duration_sec:.2g} ms; "
-                f"expected at least {1000 * _MIN_SEC:g} ms of music"
+                f"expected at least {1000 * SHORTEST_SEC:g} ms of music"
             )
         if self._highest - self._lowest < _SILENCE:
             if self._peak > 100 * _SILENCE and max(self._highest, -self._lowest) < _SILENCE:

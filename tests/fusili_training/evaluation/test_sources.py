@@ -45,12 +45,13 @@ def spec(tmp_path_factory: pytest.TempPathFactory) -> ImageSpec:
 
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
-    """A page of 500 x 900 px with three systems: seven notes, notes over 25 s, and none."""
+    """A page of 500 x 900 px with four systems: seven notes, notes over 25 s, none, and one note of 80 ms."""
     score = tmp_path / "msmd" / "Tune" / "scores" / "Tune_ly"
     (score / "img").mkdir(parents=True)
     Image.fromarray(np.full((900, 500), 255, np.uint8)).save(score / "img" / "01.png")
     events = np.array(
-        [[1 + 0.5 * k, 60 + k, 0.5, 0, 0] for k in range(7)] + [[30, 70, 1, 0, 0], [54, 71, 1, 0, 0]]
+        [[1 + 0.5 * k, 60 + k, 0.5, 0, 0] for k in range(7)]
+        + [[30, 70, 1, 0, 0], [54, 71, 1, 0, 0], [56, 72, 0.08, 0, 0]]
     )
 
     def head(number: int, x: float, y: float, system: int, event: int) -> MungObject:
@@ -66,11 +67,13 @@ def tree(tmp_path: Path) -> Path:
         MungObject(2, "staff", (26, 300, 448, 80)),  # systems come in any order in the file
         MungObject(1, "staff", (26, 60, 448, 80)),
         MungObject(3, "staff", (26, 600, 448, 80)),
+        MungObject(4, "staff", (26, 760, 448, 80)),
         *(head(10 + k, 26 + 64 * k + 32, 140 if k == 6 else 100, 1, k) for k in range(7)),
         MungObject(30, "notehead-full", (300, 100, 8, 8), (1,), (("tied", 1),)),  # continued by another head
         MungObject(31, "stem", (300, 100, 2, 40), (1,)),
         head(20, 100, 340, 2, 7),
         head(21, 400, 340, 2, 8),
+        head(22, 100, 800, 4, 9),
     ]
     write_mung(score / "mung" / "01.xml", objects)
     performances = tmp_path / "msmd" / "Tune" / "performances"
@@ -101,10 +104,10 @@ def test_a_system_of_msmd_is_a_square_with_its_notes_and_its_part_of_the_sound(t
     assert placed.first_frame.tolist() == [int(0.5 * k * 256 / 20) for k in range(7)]
 
 
-def test_systems_over_20_s_and_without_notes_are_dropped_and_counted(tree: Path) -> None:
+def test_systems_over_20_s_under_100_ms_and_without_notes_are_dropped_and_counted(tree: Path) -> None:
     source = MsmdTree(tree)
     assert len(list(source.read_piece("Tune"))) == 1
-    assert source.dropped == {"over 20 s": 1, "no notes": 1}
+    assert source.dropped == {"over 20 s": 1, "no notes": 1, "too short": 1}
 
 
 def test_the_performance_at_the_tempo_of_the_score_is_used(tree: Path) -> None:

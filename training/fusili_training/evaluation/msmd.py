@@ -15,6 +15,7 @@ import numpy as np
 
 from fusili_mir.arrays import Float64, GreyImage, Table
 from fusili_mir.audio.recording import AudioFile
+from fusili_mir.audio.recording_checks import SHORTEST_SEC
 from fusili_mir.boxes import SYSTEM_DTYPE
 from fusili_mir.errors import InputError
 from fusili_mir.model.bundle import ImageSpec
@@ -55,7 +56,7 @@ class MsmdPage:
 
 
 class MsmdTree:
-    """The pairs of a folder of MSMD pieces; systems over 20 s are dropped.
+    """The pairs of a folder of MSMD pieces; systems over 20 s or under 0.1 s are dropped.
 
     Parameters
     ----------
@@ -157,6 +158,8 @@ class MsmdTree:
         start_sec, end_sec = float(heads["onset_sec"].min()), float(heads["offset_sec"].max())
         if end_sec - start_sec > PROTOCOL_SEC:
             return "over 20 s"
+        if end_sec - start_sec < SHORTEST_SEC:
+            return "too short"
         if not len(staves) and self._spec is not None and self._spec.segment == "staff_strips":
             return "no staves found"
         segment = system_segment(_system(box, staves), staves, 0, self._spec)
