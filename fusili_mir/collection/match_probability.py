@@ -37,10 +37,10 @@ class Evidence:
 
 
 _WEIGHTS: dict[tuple[Kind, Kind], tuple[float, ...]] = {
-    ("recording", "score"): (-12.0, 2.56, 1.24, 17.9, -0.621),  # 79 queries, 3148 candidates
-    ("score", "recording"): (-15.96, 1.62, 1.61, 30.8, -0.417),  # 40 queries, 1600 candidates
-    ("recording", "recording"): (-11.9, 2.52, 1.47, 6.12, -0.782),  # 49 queries, 1960 candidates
-    ("score", "score"): (-14.66, 0.669, 0.406, 7.97, 0.586),  # 40 queries, 1600 candidates
+    ("recording", "score"): (-13.3, 2.17, 1.81, 17.6, -0.354),  # 59 queries, 2357 candidates
+    ("score", "recording"): (-12.3, 1.54, 0.64, 25.2, -0.209),  # 30 queries, 1198 candidates
+    ("recording", "recording"): (-12.1, 2.1, 1.23, 7.7, -0.455),  # 49 queries, 1766 candidates
+    ("score", "score"): (-14.4, 0.64, 0.399, 7.77, 0.585),  # 30 queries, 1200 candidates
 }
 """Query and candidate -> weights of `features`."""
 
