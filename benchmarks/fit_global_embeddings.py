@@ -145,6 +145,7 @@ def fit(bundle: Bundle, run: Path, n_prototypes: int, shrinkage: float, whole: b
         "prototypes": n_prototypes,
         "shrinkage": shrinkage,
         "excerpts": not whole,
+        "excerpt_seeds": [TRAIN_SEED, VALID_SEED],
         "seed": seed,
         "pairs": len(train.pairs),
         "pieces": len(set(train.pairs.pieces)),

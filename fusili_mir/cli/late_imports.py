@@ -2,7 +2,8 @@
 
 partitura imports `scipy.signal`, and `scipy.stats` with it, for one function of its performance features, and
 pandas, where that is installed, for a format that no command reads: together half of the time that it takes. A
-process that is ours alone does without until somebody calls them.
+process that is ours alone does without: `scipy.signal` is imported when it is called, and partitura never gets to
+see pandas, which others may import.
 """
 
 from __future__ import annotations
@@ -53,6 +54,8 @@ class _LateFunctions(ModuleType):
             raise AttributeError(name)
 
         def call(*arguments: Any, **options: Any) -> Any:
+            if sys.modules.get(self.__name__) is self:  # another thread, while partitura is being imported
+                del sys.modules[self.__name__]
             return getattr(importlib.import_module(self.__name__), name)(*arguments, **options)
 
         return call
@@ -68,4 +71,5 @@ def _standing_in(name: str, module: ModuleType | None) -> Iterator[None]:
     try:
         yield
     finally:
-        del sys.modules[name]
+        if sys.modules.get(name) is module:  # it may have been imported meanwhile
+            sys.modules.pop(name, None)

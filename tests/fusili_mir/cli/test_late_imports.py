@@ -47,3 +47,12 @@ def test_its_own_files_are_found() -> None:
     assert (
         run("import partitura; print(len(partitura.load_score(partitura.EXAMPLE_MUSICXML).parts))") == "1\n"
     )
+
+
+def test_a_function_that_is_called_while_its_module_is_stood_in_for_imports_the_module() -> None:
+    code = (
+        "late = late_imports._LateFunctions('colorsys')\n"
+        "with late_imports._standing_in('colorsys', late): print(late.rgb_to_hsv(1.0, 1.0, 1.0))\n"
+        "print('rgb_to_hsv' in vars(sys.modules['colorsys']))"
+    )
+    assert run(code) == "(0.0, 0.0, 1.0)\nTrue\n"

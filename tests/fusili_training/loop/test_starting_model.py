@@ -57,6 +57,20 @@ def test_prototypes_may_begin_on_a_model_that_pooled_by_means(tmp_path: Path) ->
         begin("global heads", OPTIONS)
 
 
+def test_a_pooling_of_another_size_begins_anew(tmp_path: Path) -> None:
+    pooled = replace(OPTIONS, pooling="prototypes")
+    earlier = build_starting_model(Recipe("x", seed=1, model=pooled)).state_dict()
+    earlier["pooling.centres"] = torch.zeros(2, 7)  # as that of an earlier version
+    path = tmp_path / "best.pt"
+    save_checkpoint(Checkpoint(Recipe("x", model=pooled), Progress(), earlier), path)
+    weights = WeightsOptions(checkpoint=str(path), trained="global heads")
+    later = build_starting_model(Recipe("y", seed=2, model=pooled, weights=weights)).state_dict()
+    own = build_starting_model(Recipe("y", seed=2, model=pooled)).state_dict()
+    for name, value in later.items():
+        expected = own if name.startswith("pooling.") else earlier
+        torch.testing.assert_close(value, expected[name], rtol=0, atol=0)
+
+
 @pytest.mark.parametrize("key", ["clip", "clap", "checkpoint"])
 def test_a_missing_weights_file_is_named_with_the_way_out(key: str) -> None:
     missing: dict[str, Any] = {key: "nowhere.pt"}

@@ -78,9 +78,12 @@ def _load(model: FusiliModel, weights: WeightsOptions) -> None:
 
 
 def _with_pooling(checkpoint: Checkpoint, pooling: PrototypePooling) -> Checkpoint:
-    """Return a checkpoint with this pooling added, unless it has its own."""
+    """Return a checkpoint with this pooling added, unless it has its own of the same size."""
     new = {f"pooling.{name}": value for name, value in pooling.state_dict().items()}
-    return replace(checkpoint, model=new | checkpoint.model)
+    fits = all(
+        checkpoint.model[name].shape == new[name].shape for name in new.keys() & checkpoint.model.keys()
+    )
+    return replace(checkpoint, model=new | checkpoint.model if fits else checkpoint.model | new)
 
 
 def _existing(key: str, name: str) -> Path:
