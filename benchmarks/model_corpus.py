@@ -1,24 +1,30 @@
-"""The corpus of the model that ships: songs, quartets, and piano textures made by rule, all CC0.
+"""The corpus of the model that ships: songs, quartets, and music made by rule, all CC0.
 
-    python benchmarks/model_corpus.py OUT [--songs 220] [--quartets 6] [--textures 120]
+    python benchmarks/model_corpus.py OUT [--songs 220] [--quartets 6] [--textures 120] [--ensembles 60]
     fusili-mir render OUT/manifest.csv -o pairs --recipe training/recipes/render/world.toml
 
 Takes training and validation pieces of `../shared/data`: songs in a fixed random order, the shortest quartets.
+Textures are for piano, some on three staves; ensembles are for two to twelve instruments, with cue notes.
 """
 
 from __future__ import annotations
 
 import argparse
 import csv
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import numpy as np
+
+from fusili_training.notation.written_ensembles import MOST_PARTS, write_ensemble
 from fusili_training.notation.written_textures import write_texture
 from fusili_training.random_streams import random_stream
 from fusili_training.splits import stable_fraction
 
 VALID_SHARE = 0.08
 TEXTURE_MEASURES = 14
+ENSEMBLE_MEASURES = 20
+THIRD_STAFF = 5  # of so many textures, one has three staves
 
 
 def main() -> None:
@@ -28,9 +34,14 @@ def main() -> None:
     parser.add_argument("--songs", type=int, default=220)
     parser.add_argument("--quartets", type=int, default=6)
     parser.add_argument("--textures", type=int, default=120)
+    parser.add_argument("--ensembles", type=int, default=60)
     arguments = parser.parse_args()
     arguments.out.mkdir(parents=True)
-    rows = [*chosen_rows(arguments), *textures(arguments.out, arguments.textures)]
+    rows = [
+        *chosen_rows(arguments),
+        *written(arguments.out, "texture", arguments.textures, texture),
+        *written(arguments.out, "ensemble", arguments.ensembles, ensemble),
+    ]
     with (arguments.out / "manifest.csv").open("w", encoding="utf-8", newline="") as file:
         writer = csv.DictWriter(file, ["id", "file", "licence", "split"])
         writer.writeheader()
@@ -57,13 +68,23 @@ def _first(
             yield {"id": row["id"], "file": str(path), "licence": row["licence"], "split": split}
 
 
-def textures(out: Path, number: int) -> Iterator[dict[str, str]]:
+def written(
+    out: Path, kind: str, number: int, write: Callable[[int, np.random.Generator], bytes]
+) -> Iterator[dict[str, str]]:
+    """Write so many pieces for training, and some for validation; `write` is given their number and a stream."""
     for split, wanted in (("train", number), ("valid", round(number * VALID_SHARE))):
         for place in range(wanted):
-            name = f"texture-{split}-{place:03d}"
-            music = write_texture(TEXTURE_MEASURES, random_stream(0, name))
-            (out / f"{name}.musicxml").write_bytes(music)
+            name = f"{kind}-{split}-{place:03d}"
+            (out / f"{name}.musicxml").write_bytes(write(place, random_stream(0, name)))
             yield {"id": name, "file": f"{name}.musicxml", "licence": "CC0-1.0", "split": split}
+
+
+def texture(place: int, rng: np.random.Generator) -> bytes:
+    return write_texture(TEXTURE_MEASURES, rng, third_staff=place % THIRD_STAFF == THIRD_STAFF - 1)
+
+
+def ensemble(place: int, rng: np.random.Generator) -> bytes:
+    return write_ensemble(ENSEMBLE_MEASURES, 2 + place % (MOST_PARTS - 1), rng)
 
 
 if __name__ == "__main__":

@@ -97,3 +97,18 @@ def test_verovio_draws_a_head_for_every_note_that_partitura_reads(seed: int, tmp
     filename.write_bytes(write_texture(6, np.random.default_rng(seed)))
     notes = partitura.load_score(str(filename))[0].notes
     assert len(engrave(read_score_file(filename)).notes) == len(notes) > 40
+
+
+def test_a_third_staff_stands_between_those_of_the_hands(tmp_path: Path) -> None:
+    filename = tmp_path / "three.musicxml"
+    filename.write_bytes(write_texture(4, np.random.default_rng(5), third_staff=True))
+    score = etree.parse(filename).getroot()
+    full = 24 * int(_text(score, ".//time/beats"))
+    for measure in score.iter("measure"):
+        for staff in ("1", "2", "3"):
+            notes = [
+                n for n in measure.iter("note") if _text(n, "staff") == staff and n.find("chord") is None
+            ]
+            assert sum(int(_text(note, "duration")) for note in notes) == full
+    pages = engrave(read_score_file(filename))
+    assert len(pages.staves[pages.staves["system"] == 0]) == 3
