@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import soundfile
 
+from fusili_mir.errors import InputError
 from fusili_mir.scores.score_file import read_score_file
 from fusili_training.rendering import sound_choice
 from fusili_training.rendering.render_recipe import AudioOptions
@@ -79,6 +80,27 @@ def test_parts_with_words_are_sung_in_the_share_of_scores_that_the_recipe_says(
         else:
             assert banks[0] == as_before[0]
     assert 18 < n_sung < 42
+
+
+def test_single_lines_are_played_by_sampled_instruments_that_reach_their_notes(
+    baked: list[str], tmp_path: Path
+) -> None:
+    path = tmp_path / "song.musicxml"
+    path.write_text(example_scores.song(2))
+    score = read_sounding_score(read_score_file(path))
+    voice = score.notes["pitch"][score.notes["part"] == 0]
+    lowest, highest = int(voice.min()), int(voice.max())
+    solo = (("flute", lowest, highest), ("viol", 0, 127), ("tuba", 0, lowest), ("bell", lowest + 1, 127))
+    options = AudioOptions(soundfonts=("a",), sampled_solo=0.5, solo_samples=solo)
+    names = []
+    for seed in range(60):
+        banks = sound_choice.draw_banks(score, options, np.random.default_rng(seed))
+        assert banks[1].name.startswith("a ")  # the keyboard
+        names.append(banks[0].name)
+    assert {name for name in names if not name.startswith("a ")} == {"flute 0", "viol 0"}
+    assert 18 < sum(name.startswith("a ") for name in names) < 42
+    with pytest.raises(InputError, match=r"range of tuba is 60\.\.40; expected two MIDI pitches"):
+        AudioOptions(solo_samples=(("tuba", 60, 40),))
 
 
 def test_a_score_without_words_is_not_sung(baked: list[str], tmp_path: Path) -> None:

@@ -37,7 +37,7 @@ from fusili_training.rendering.shards import shard_name, sidecar_of, write_json,
 from fusili_training.rendering.sound_choice import bake_banks
 from fusili_training.sound.played_clip import BANKS, bank_name
 from fusili_training.sound.soundbank import save_soundbank
-from fusili_training.sound.soundfonts import Soundfont, choose_soundfont
+from fusili_training.sound.soundfonts import Soundfont, choose_soundfont, find_soundfont
 from fusili_training.splits import SPLITS, stable_fraction
 
 __all__ = ["FORMAT", "render_corpus"]
@@ -96,7 +96,7 @@ def render_corpus(
         plans = _plan_shards(pieces, recipe.pieces_per_shard)
         fonts = {
             name: choose_soundfont(name, recipe.audio.strict_soundfonts) for name in recipe.audio.soundfonts
-        }
+        } | {name: find_soundfont(name) for name, _, _ in recipe.audio.solo_samples}
         settings = _settings(pieces, recipe, fonts)
         _check_folder(folder)
         with locked_folder(folder):

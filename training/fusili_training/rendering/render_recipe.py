@@ -167,6 +167,11 @@ class AudioOptions:
         MIDI velocities at which the keys of an instrument are recorded.
     singing : float
         Share of the scores with words whose voices are sung (`fusili_training.sound.singing`) and not played.
+    sampled_solo : float
+        Share of the scores whose parts of one staff are played by `solo_samples`, each by one that reaches all
+        its notes, if there is one.
+    solo_samples : tuple of (str, int, int)
+        Folders of samples of one instrument each, with its lowest and highest MIDI pitch.
     """
 
     sample_rate_hz: int = 16_000
@@ -178,6 +183,8 @@ class AudioOptions:
     other_programs: tuple[int, ...] = (40, 52, 68, 73)
     velocities: tuple[int, ...] = (40, 72, 104)
     singing: float = 0.0
+    sampled_solo: float = 0.0
+    solo_samples: tuple[tuple[str, int, int], ...] = ()
 
     def __post_init__(self) -> None:
         _check(8_000 <= self.sample_rate_hz <= 96_000, "sample_rate_hz", self.sample_rate_hz, "8000 to 96000")
@@ -190,6 +197,11 @@ class AudioOptions:
         )
         _check(self.lead_sec >= 0, "lead_sec", self.lead_sec, "0 or more")
         _check(0 <= self.singing <= 1, "singing", self.singing, "0 to 1")
+        _check(0 <= self.sampled_solo <= 1, "sampled_solo", self.sampled_solo, "0 to 1")
+        for name, lowest, highest in self.solo_samples:
+            _check(
+                0 <= lowest <= highest <= 127, f"range of {name}", f"{lowest}..{highest}", "two MIDI pitches"
+            )
         for name in ("soundfonts", "keyboard_programs", "other_programs", "velocities"):
             _check(bool(getattr(self, name)), name, getattr(self, name), "at least one")
 

@@ -33,6 +33,8 @@ def bake_banks(options: AudioOptions) -> Iterable[SoundBank]:
     for soundfont in options.soundfonts:
         for program in sorted({*options.keyboard_programs, *options.other_programs}):
             yield open_bank(soundfont, program, options)
+    for name, _, _ in options.solo_samples:
+        yield open_bank(name, 0, options)
 
 
 def draw_banks(
@@ -50,7 +52,8 @@ def draw_banks(
     -------
     dict from part to SoundBank or Singer
         Parts with notes on several staves get a keyboard. Parts with words on one staff are sung in a share
-        `options.singing` of all scores.
+        `options.singing` of all scores, and other parts on one staff have sampled instruments in a share
+        `options.sampled_solo`.
     """
     soundfont = str(rng.choice(options.soundfonts))
     banks: dict[int, Instrument] = {}
@@ -65,6 +68,17 @@ def draw_banks(
         for part in sorted(single & score.sung_parts):
             pitches = score.notes["pitch"][score.notes["part"] == part]
             banks[part] = draw_singer(pitches, options.sample_rate_hz, rng)
+            single.remove(part)
+    if options.sampled_solo and rng.uniform() < options.sampled_solo:
+        for part in sorted(single):
+            pitches = score.notes["pitch"][score.notes["part"] == part]
+            fitting = [
+                name
+                for name, lowest, highest in options.solo_samples
+                if len(pitches) and lowest <= pitches.min() and pitches.max() <= highest
+            ]
+            if fitting:
+                banks[part] = open_bank(str(rng.choice(fitting)), 0, options)
     return banks
 
 
