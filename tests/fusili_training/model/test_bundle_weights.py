@@ -54,6 +54,22 @@ def test_the_scale_is_that_of_the_manifest(model: FusiliModel) -> None:
     assert model.logit_scale_local.exp().item() == pytest.approx(SHIPPED.manifest.scale, rel=1e-6)
 
 
+def test_blocks_that_the_bundle_does_not_have_change_nothing_before_training(model: FusiliModel) -> None:
+    wider = FusiliModel(
+        ModelOptions(
+            backbone="small",
+            max_scale=30.0,
+            backbone_options={"audio_dilations": (1, 2, 1, 2, 4), "system_dilations": (1, 2, 1, 4)},
+        )
+    ).eval()
+    load_bundle_weights(wider, Path(SHIPPED.folder))
+    images = torch.rand(1, 2, 128, 212, generator=torch.Generator().manual_seed(2))
+    sound = torch.rand(1, 32_000, generator=torch.Generator().manual_seed(3)) - 0.5
+    with torch.no_grad():
+        for name, inputs in (("encode_images", images), ("encode_recordings", sound)):
+            torch.testing.assert_close(getattr(wider, name)(inputs).local, getattr(model, name)(inputs).local)
+
+
 def test_a_model_of_other_sizes_is_refused_with_the_weight_that_does_not_fit() -> None:
     tiny = FusiliModel(ModelOptions(backbone="small", backbone_options=TINY_MODEL))
     with pytest.raises(InputError, match=r"does not fit the model: it has one of shape .* as image\.stem"):

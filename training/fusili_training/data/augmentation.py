@@ -29,6 +29,9 @@ class Augmentation:
         Largest changes of an image. The rotation is what remains after a page was deskewed.
     audio : AudioAugmentation
         Largest changes of a recording.
+    neighbour_probability : float
+        Share of the recordings before and after which one hears what the systems before and after sound like, as
+        in a recording of a whole piece.
     """
 
     image_probability: float = 0.5
@@ -43,9 +46,10 @@ class Augmentation:
             detune_cents=30.0, colour_db=4.0, reverb_sec=1.2, lowest_snr_db=12.0, gain_db=8.0
         )
     )
+    neighbour_probability: float = 0.0
 
     def __post_init__(self) -> None:
-        for name in ("image_probability", "audio_probability"):
+        for name in ("image_probability", "audio_probability", "neighbour_probability"):
             if not 0 <= getattr(self, name) <= 1:
                 raise InputError(f"{name} is {getattr(self, name)}; expected 0 to 1")
 

@@ -12,6 +12,7 @@ from fusili_mir.errors import InputError
 from fusili_training.data.augmentation import Augmentation, augment
 from fusili_training.data.batch import Batch, collate
 from fusili_training.data.batch_plan import BatchOptions, plan_batches
+from fusili_training.data.neighbouring_sound import with_neighbours
 from fusili_training.data.shard_folder import Pair, ShardFolder
 from fusili_training.random_streams import random_stream
 
@@ -28,7 +29,19 @@ class _PairDataset(Dataset[Pair]):
         pair = self._folder.read(self._folder.entries[place])
         if self._augmentation is None:
             return pair
+        if self._augmentation.neighbour_probability:
+            pair = self._between_others(pair, place, self._augmentation.neighbour_probability)
         return augment(pair, self._augmentation, random_stream(self._seed, self._epoch, pair.key))
+
+    def _between_others(self, pair: Pair, place: int, probability: float) -> Pair:
+        rng = random_stream(self._seed, self._epoch, pair.key, "neighbours")
+        if rng.uniform() >= probability:
+            return pair
+        before, after = (
+            None if entry is None else self._folder.read_sound(entry)
+            for entry in self._folder.neighbours(place)
+        )
+        return with_neighbours(pair, before, after, rng)
 
 
 class PairLoader:

@@ -154,17 +154,40 @@ class ShardFolder:
         """Sample rate of all clips."""
         return int(self.manifest["recipe"]["audio"]["sample_rate_hz"])
 
+    def neighbours(self, place: int) -> tuple[PairEntry | None, PairEntry | None]:
+        """Return the originals before and after an entry in the same rendering; None where there is none."""
+        entry = self.entries[place]
+
+        def original(places: range) -> PairEntry | None:
+            for other in (self.entries[p] for p in places):
+                if other.rendering != entry.rendering:
+                    return None
+                if other.mutant_of is None and other.key != entry.mutant_of:
+                    return other
+            return None
+
+        return original(range(place - 1, -1, -1)), original(range(place + 1, len(self.entries)))
+
+    def read_sound(self, entry: PairEntry) -> Float32:
+        """Read the clip of one pair."""
+        with reading(f"{self.url}/{entry.shard}: the pair {entry.key}", "is the shard complete?"):
+            return self._read_sound(self._members(entry), entry)[0]
+
+    def _members(self, entry: PairEntry) -> dict[str, bytes]:
+        """Return the files of a pair by their endings."""
+        with fsspec.open(f"{self.url}/{entry.shard}", "rb") as file:
+            file.seek(entry.offset)
+            data = file.read(entry.size)
+        with tarfile.open(fileobj=io.BytesIO(data), mode="r:") as archive:
+            return {
+                member.name.rpartition(".")[2]: archive.extractfile(member).read()  # type: ignore[union-attr]
+                for member in archive
+            }
+
     def read(self, entry: PairEntry) -> Pair:
         """Read one pair."""
         with reading(f"{self.url}/{entry.shard}: the pair {entry.key}", "is the shard complete?"):
-            with fsspec.open(f"{self.url}/{entry.shard}", "rb") as file:
-                file.seek(entry.offset)
-                data = file.read(entry.size)
-            with tarfile.open(fileobj=io.BytesIO(data), mode="r:") as archive:
-                members = {
-                    member.name.rpartition(".")[2]: archive.extractfile(member).read()  # type: ignore[union-attr]
-                    for member in archive
-                }
+            members = self._members(entry)
             described = json.loads(members["json"])
             with Image.open(io.BytesIO(members["png"])) as image:
                 check_limit("pixels", image.width * image.height, entry.key)

@@ -2,13 +2,15 @@
 
 The exporter keeps the names of most weights. Matrices that it has transposed and folded are found by the module
 that the graph says they belong to. What a graph does not hold keeps its starting value: heads that only training
-uses, and the pooling of global embeddings, which is trained anew.
+uses, the pooling of global embeddings, which is trained anew, and convolution blocks that the model has in
+addition, which change nothing before they are trained.
 """
 
 from __future__ import annotations
 
 import ast
 import math
+import re
 from pathlib import Path
 
 import numpy as np
@@ -29,6 +31,7 @@ SCOPES = "pkg.torch.onnx.name_scopes"
 _PREFIX = "model."
 _NEW = ("note_heads.", "pooling.", "logit_scale_global", "image.global_head.", "audio.global_head.")
 _UNUSED = "num_batches_tracked"
+_BLOCK = re.compile(r"(.*blocks\.\d+)\.")  # a `ConvolutionBlock`
 _CONTEXT = ".context"  # a `LeftContext`, whose decay is folded into a factor
 
 
@@ -38,7 +41,7 @@ def load_bundle_weights(model: FusiliModel, folder: Path) -> None:
     Parameters
     ----------
     model : FusiliModel
-        A model with towers of the same sizes.
+        A model with towers of the same sizes; it may have further convolution blocks after those of the bundle.
     folder : Path
         The bundle; its graphs must be in single precision.
     """
@@ -55,7 +58,12 @@ def load_bundle_weights(model: FusiliModel, folder: Path) -> None:
         with reading(bundle.graph_path(tower), "expected a graph that `fusili-mir export` wrote"):
             found |= _graph_weights(graph)
     own = model.state_dict()
-    wanted = [name for name in own if not name.startswith(_NEW) and not name.endswith(_UNUSED)]
+    blocks = {_block_of(name) for name in found}
+    wanted = [
+        name
+        for name in own
+        if not name.startswith(_NEW) and not name.endswith(_UNUSED) and _block_of(name) in blocks
+    ]
     for name in wanted:
         shape = tuple(found[name].shape) if name in found else None
         if shape != tuple(own[name].shape):
@@ -64,6 +72,12 @@ def load_bundle_weights(model: FusiliModel, folder: Path) -> None:
                 f"{folder} does not fit the model: it has {held} as {name}; expected {tuple(own[name].shape)}"
             )
     model.load_state_dict({name: found[name] for name in wanted}, strict=False)
+
+
+def _block_of(name: str) -> str:
+    """Return the convolution block that a weight belongs to; "" for the weights of other modules."""
+    block = _BLOCK.match(name)
+    return "" if block is None else block[1]
 
 
 def _graph_weights(content: bytes) -> dict[str, Tensor]:
