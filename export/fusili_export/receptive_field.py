@@ -6,6 +6,7 @@ from torch import nn
 
 from fusili_mir.errors import InputError
 from fusili_training.backbones import AudioTower
+from fusili_training.backbones.sequence_layers import NeighbourBlock
 from fusili_training.backbones.small import FrameTower
 
 __all__ = ["context_sec"]
@@ -27,6 +28,7 @@ def context_sec(tower: AudioTower) -> float:
     # The layers are sequential, so their contexts add up.
     convolutions = [layer for layer in tower.modules() if isinstance(layer, nn.Conv1d)]
     n_frames = sum(layer.dilation[0] * (layer.kernel_size[0] // 2) for layer in convolutions)
+    n_frames += sum(layer.reach for layer in tower.modules() if isinstance(layer, NeighbourBlock))
     bank = tower.filter_bank
     n_hops = max(bank.low.n_hops, bank.high.n_hops)
     reach_samples = n_frames * geometry.frame_samples + (n_hops - 1) * bank.hop_samples / 2

@@ -19,6 +19,7 @@ from fusili_mir.model.manifest import AudioSpec
 __all__ = ["Clip", "ClipLayout", "cut_clips"]
 
 _ANY_LENGTH_SEC = 20.0
+_CONTEXTS = 16  # a clip of any length is at least so many contexts long, so an eighth is encoded twice
 
 
 @dataclass(frozen=True)
@@ -54,7 +55,7 @@ class ClipLayout:
         """Return the layout for a bundle."""
         if spec.clip_frames is not None:
             return cls(spec.frame_samples, spec.clip_frames, spec.context_frames, pad_last=True)
-        clip_frames = max(round(_ANY_LENGTH_SEC / spec.frame_sec), 8 * spec.context_frames, 1)
+        clip_frames = max(round(_ANY_LENGTH_SEC / spec.frame_sec), _CONTEXTS * spec.context_frames, 1)
         return cls(spec.frame_samples, clip_frames, spec.context_frames, pad_last=False)
 
     def apart(self) -> ClipLayout:

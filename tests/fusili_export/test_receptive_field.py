@@ -5,6 +5,7 @@ import torch
 from torch import nn
 
 from fusili_export.receptive_field import context_sec
+from fusili_training.backbones.sequence_layers import NeighbourBlock
 from fusili_training.backbones.small import FrameTower, SmallOptions
 
 
@@ -14,6 +15,8 @@ def lively_tower(**options: object) -> FrameTower:
     for layer in tower.modules():  # blocks start as the identity
         if isinstance(layer, nn.Linear):
             nn.init.normal_(layer.weight, std=layer.in_features**-0.5)
+        if isinstance(layer, NeighbourBlock):  # which looks at what is near, at first
+            nn.init.zeros_(layer.nearness)
     return tower
 
 
@@ -21,11 +24,15 @@ def test_reach_is_the_sum_over_the_layers() -> None:
     # 1 frame for the first convolution, 3 for each step of dilation of a block, 2.5 for windows of 6 hops
     assert context_sec(lively_tower()) == pytest.approx((1 + 3 * (1 + 2 + 1 + 2) + 2.5) * 0.04)
     assert context_sec(lively_tower(audio_dilations=(1,))) == pytest.approx((1 + 3 + 2.5) * 0.04)
+    attentive = lively_tower(audio_dilations=(1,), audio_reaches=(4, 9))
+    assert context_sec(attentive) == pytest.approx((1 + 3 + 4 + 9 + 2.5) * 0.04)
 
 
-@pytest.mark.parametrize("dilations", [(1,), (1, 2, 1, 2)])
-def test_a_frame_sees_sound_within_reach_and_none_beyond(dilations: tuple[int, ...]) -> None:
-    tower = lively_tower(audio_dilations=dilations)
+@pytest.mark.parametrize(("dilations", "reaches"), [((1,), ()), ((1, 2, 1, 2), ()), ((1,), (3, 7))])
+def test_a_frame_sees_sound_within_reach_and_none_beyond(
+    dilations: tuple[int, ...], reaches: tuple[int, ...]
+) -> None:
+    tower = lively_tower(audio_dilations=dilations, audio_reaches=reaches)
     hop = tower.geometry.frame_samples
     reach = round(context_sec(tower) * tower.geometry.sample_rate_hz)
     frame, n_frames = 40, 81
@@ -34,8 +41,8 @@ def test_a_frame_sees_sound_within_reach_and_none_beyond(dilations: tuple[int, .
     beyond, within = waveform.clone(), waveform.clone()
     beyond[:, :before] *= -2
     beyond[:, after:] *= -2
-    # The outermost samples of a window have almost no weight; those within a quarter of a hop have an effect.
-    within[:, : before + hop // 4] *= -2
+    # The outermost samples of a window have almost no weight; those within half a hop have an effect.
+    within[:, : before + hop // 2] *= -2
     with torch.no_grad():
         expected, same, other = (tower(sound).local[0] for sound in (waveform, beyond, within))
     torch.testing.assert_close(same[frame], expected[frame], rtol=0, atol=1e-6)

@@ -70,7 +70,7 @@ def spec(clip_sec: float | None, context_sec: float) -> AudioSpec:
 def test_a_bundle_says_how_its_clips_are_cut() -> None:
     assert ClipLayout.of(spec(10.0, 0.5)) == ClipLayout(640, 250, 13, pad_last=True)
     assert ClipLayout.of(spec(None, 0.5)) == ClipLayout(640, 500, 13, pad_last=False)
-    assert ClipLayout.of(spec(None, 10.0)).clip_frames == 2_000  # a wide context needs longer clips
+    assert ClipLayout.of(spec(None, 10.0)).clip_frames == 4_000  # a wide context needs longer clips
 
 
 def test_clips_that_are_all_context_are_refused() -> None:

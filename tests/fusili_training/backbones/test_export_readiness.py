@@ -46,7 +46,9 @@ CASES: dict[str, tuple[Any, ...]] = {
 def test_batch_staves_width_and_length_are_no_constants_of_the_graph(side: str) -> None:
     make, example, dynamic_axes, sizes = CASES[side]
     torch.manual_seed(0)
-    model = FusiliModel(ModelOptions("small", {"width": 16, "embedding_dim": 8, "stem_channels": (4, 4, 4)}))
+    sizes_of_layers = {"width": 16, "embedding_dim": 8, "stem_channels": (4, 4, 4)}
+    reaches = {"system_reaches": (6,), "audio_reaches": (6, 8)}
+    model = FusiliModel(ModelOptions("small", sizes_of_layers | reaches))
     for parameter in model.parameters():  # blocks start as the identity
         if parameter.ndim == 2:
             nn.init.normal_(parameter, std=parameter.shape[1] ** -0.5)

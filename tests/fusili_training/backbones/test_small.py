@@ -6,15 +6,16 @@ from torch import Tensor
 
 from fusili_mir.errors import InputError
 from fusili_training.backbones import Backbone, build_backbone
-from fusili_training.backbones.sequence_layers import LeftContext, trailing_mask
+from fusili_training.backbones.sequence_layers import LeftContext, NeighbourBlock, trailing_mask
 
 TINY = {"width": 24, "embedding_dim": 8, "stem_channels": (4, 6, 8)}
+ATTENTIVE = TINY | {"audio_reaches": (7,), "system_reaches": (5, 7)}
 
 
-@pytest.fixture(scope="module")
-def backbone() -> Backbone:
+@pytest.fixture(scope="module", params=[TINY, ATTENTIVE], ids=["convolutions", "attention"])
+def backbone(request: pytest.FixtureRequest) -> Backbone:
     torch.manual_seed(0)
-    built = build_backbone("small", TINY)
+    built = build_backbone("small", request.param)
     for tower in (built.image, built.audio):
         for parameter in tower.parameters():  # blocks start as the identity
             if parameter.ndim == 2:
@@ -117,6 +118,47 @@ def test_left_context_stays_finite_over_long_scores() -> None:
     with torch.no_grad():
         layer.decay.fill_(100.0)
     assert layer(torch.randn(1, 4000, 4), torch.ones(1, 4000, 1)).isfinite().all()
+
+
+@pytest.mark.parametrize("length", [1, 4, 5, 6, 23])
+def test_a_place_attends_to_the_places_within_reach(length: int) -> None:
+    torch.manual_seed(0)
+    block = NeighbourBlock(6, reach=5, n_heads=2, head_width=3)
+    for layer in (block.output, block.shrink):
+        torch.nn.init.normal_(layer.weight)
+    features, mask = torch.randn(2, length, 6), torch.ones(2, length, 1)
+    mask[1, (length + 1) // 2 :] = 0
+    found = block(features, mask)
+    normed = block.norm(features)
+    for item in range(2):
+        n_valid = int(mask[item].sum())
+        for place in range(n_valid):
+            near = range(max(0, place - 5), min(n_valid, place + 6))
+            heads = []
+            for head in range(2):
+                own = slice(3 * head, 3 * head + 3)
+                query = block.queries(normed[item, place])[own]
+                logits = [
+                    query @ block.keys(normed[item, other])[own] / 3**0.5
+                    + block.nearness[head, other - place + 5]
+                    for other in near
+                ]
+                weights = torch.stack(logits).softmax(dim=0)
+                values = torch.stack([block.values(normed[item, other])[own] for other in near])
+                heads.append(weights @ values)
+            attended = features[item, place] + block.output(torch.cat(heads))
+            hidden = torch.nn.functional.gelu(block.expand(block.second_norm(attended)), approximate="tanh")
+            torch.testing.assert_close(found[item, place], attended + block.shrink(hidden))
+
+
+def test_attention_changes_nothing_before_it_is_trained() -> None:
+    features = torch.randn(2, 40, 6)
+    assert torch.equal(NeighbourBlock(6, reach=8)(features, torch.ones(2, 40, 1)), features)
+
+
+def test_squares_have_no_columns_that_attend_to_others() -> None:
+    with pytest.raises(InputError, match=r"system_reaches is \(4,\) with squares"):
+        build_backbone("small", {"square_px": 64, "system_reaches": (4,)})
 
 
 def test_trailing_mask_by_hand() -> None:

@@ -21,12 +21,13 @@ from fusili_training.model.bundle_weights import load_bundle_weights
 from fusili_training.model.model import FusiliModel, ModelOptions
 
 SHIPPED = default_bundle()
+OPTIONS = SHIPPED.manifest.recipe["model"]["backbone_options"]
 
 
 @pytest.fixture(scope="module")
 def model() -> FusiliModel:
     weights = WeightsOptions(checkpoint=str(SHIPPED.folder))
-    options = ModelOptions(backbone="small", max_scale=30.0)
+    options = ModelOptions(backbone="small", backbone_options=OPTIONS, max_scale=30.0)
     return build_starting_model(Recipe("x", model=options, weights=weights)).eval()
 
 
@@ -59,7 +60,7 @@ def test_blocks_that_the_bundle_does_not_have_change_nothing_before_training(mod
         ModelOptions(
             backbone="small",
             max_scale=30.0,
-            backbone_options={"audio_dilations": (1, 2, 1, 2, 4), "system_dilations": (1, 2, 1, 4)},
+            backbone_options=OPTIONS | {"audio_reaches": (32, 32, 8), "system_reaches": (32, 32, 8)},
         )
     ).eval()
     load_bundle_weights(wider, Path(SHIPPED.folder))
@@ -88,6 +89,6 @@ def test_a_graph_that_names_its_modules_with_nonsense_is_refused_in_one_line(tmp
     manifest = (folder / "manifest.json").read_text(encoding="utf-8")
     manifest = manifest.replace(SHIPPED.image.sha256, hashlib.sha256(data).hexdigest())
     (folder / "manifest.json").write_text(manifest, encoding="utf-8")
-    model = FusiliModel(ModelOptions(backbone="small", max_scale=30.0))
+    model = FusiliModel(ModelOptions(backbone="small", backbone_options=OPTIONS, max_scale=30.0))
     with pytest.raises(InputError, match=r"image\.onnx: cannot be read .*expected a graph that"):
         load_bundle_weights(model, folder)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-__all__ = ["ConvolutionBlock", "GlobalHead", "LeftContext", "trailing_mask"]
+__all__ = ["ConvolutionBlock", "GlobalHead", "LeftContext", "NeighbourBlock", "trailing_mask"]
 
 
 def trailing_mask(present: Tensor) -> Tensor:
@@ -54,6 +54,95 @@ class ConvolutionBlock(nn.Module):
         hidden = nn.functional.gelu(self.expand(self.norm(mixed)), approximate="tanh")
         updated: Tensor = features + self.shrink(hidden)
         return updated
+
+
+class NeighbourBlock(nn.Module):
+    """A residual block: attention to the places around each place, then a two-layer network for each place.
+
+    Weights depend on the places themselves and on how far apart they are. Beyond the reach they are 0, so time
+    and memory grow with the number of places only: places are taken in groups, which see themselves and the
+    groups before and after.
+
+    Parameters
+    ----------
+    width : int
+        Number of features.
+    reach : int
+        How far a place sees, to either side.
+    n_heads, head_width : int
+        Number of heads, and features per head.
+    expansion : int
+        Hidden features per feature.
+    """
+
+    hidden = -1e4  # added to a logit; finite, as a softmax over padding alone must not give NaN
+    offset: Tensor
+    too_far: Tensor
+
+    def __init__(
+        self, width: int, reach: int, n_heads: int = 4, head_width: int = 24, expansion: int = 2
+    ) -> None:
+        super().__init__()
+        self.reach, self.n_heads, self.head_width = reach, n_heads, head_width
+        self.norm = nn.LayerNorm(width)
+        self.queries = nn.Linear(width, n_heads * head_width)
+        self.keys = nn.Linear(width, n_heads * head_width)
+        self.values = nn.Linear(width, n_heads * head_width)
+        self.output = nn.Linear(n_heads * head_width, width)
+        # At first, every other head looks back and the others ahead, each nearer by than the one before.
+        offsets = torch.arange(-reach, reach + 1)
+        is_ahead = torch.arange(n_heads)[:, None] % 2 == 1
+        wrong_side = torch.where(is_ahead, offsets < 0, offsets > 0)
+        scale = reach / 2.0 ** torch.arange(1, n_heads + 1)[:, None]
+        self.nearness = nn.Parameter(-offsets.abs() / scale - 3.0 * wrong_side)  # (heads, 2 * reach + 1)
+        self.second_norm = nn.LayerNorm(width)
+        self.expand = nn.Linear(width, expansion * width)
+        self.shrink = nn.Linear(expansion * width, width)
+        for layer in (self.output, self.shrink):
+            nn.init.zeros_(layer.weight)
+            nn.init.zeros_(layer.bias)
+        away = torch.arange(3 * reach)[None] - reach - torch.arange(reach)[:, None]  # (reach, 3 * reach)
+        self.register_buffer("offset", away.clamp(-reach, reach) + reach, persistent=False)
+        self.register_buffer("too_far", (away.abs() > reach) * self.hidden, persistent=False)
+
+    def forward(self, features: Tensor, mask: Tensor) -> Tensor:
+        """Return features [shape=(B, L, width)]; `mask` [shape=(B, L, 1)] is 0 for padding."""
+        length = features.shape[1]
+        normed = self.norm(features)
+        n_groups = (length + self.reach - 1) // self.reach
+        queries = self._grouped(self.queries(normed) * self.head_width**-0.5, n_groups)
+        keys = self._around(self.keys(normed), n_groups)
+        values = self._around(self.values(normed), n_groups)
+        seen = self._around(mask, n_groups)[..., 0]  # (B, groups, 3 * reach)
+
+        logits = self._by_head(queries) @ self._by_head(keys).transpose(
+            3, 4
+        )  # (B, groups, heads, reach, 3 * reach)
+        logits = logits + self.nearness[:, self.offset] + self.too_far
+        weights = (logits + (1 - seen)[:, :, None, None] * self.hidden).softmax(dim=4)
+        attended = (weights @ self._by_head(values)).transpose(2, 3).flatten(3).flatten(1, 2)[:, :length]
+        features = features + self.output(attended)
+        hidden = nn.functional.gelu(self.expand(self.second_norm(features)), approximate="tanh")
+        updated: Tensor = features + self.shrink(hidden)
+        return updated
+
+    def _grouped(self, places: Tensor, n_groups: int) -> Tensor:
+        """Return places [shape=(B, L, d)] in groups [shape=(B, groups, reach, d)], the last one padded with 0."""
+        batch, length, width = places.shape
+        filled = nn.functional.pad(places, (0, 0, 0, n_groups * self.reach - length))
+        return filled.reshape(batch, n_groups, self.reach, width)
+
+    def _around(self, places: Tensor, n_groups: int) -> Tensor:
+        """Return what each group sees [shape=(B, groups, 3 * reach, d)]: the groups before, itself and after."""
+        batch, length, width = places.shape
+        n_places = n_groups * self.reach
+        filled = nn.functional.pad(places, (0, 0, self.reach, n_places - length + self.reach))
+        seen = [filled[:, start : start + n_places] for start in (0, self.reach, 2 * self.reach)]
+        return torch.cat([part.reshape(batch, n_groups, self.reach, width) for part in seen], dim=2)
+
+    def _by_head(self, groups: Tensor) -> Tensor:
+        """Return (B, groups, heads, places, head_width) of (B, groups, places, heads * head_width)."""
+        return groups.reshape(*groups.shape[:3], self.n_heads, self.head_width).transpose(2, 3)
 
 
 class GlobalHead(nn.Sequential):

@@ -28,7 +28,13 @@ from fusili_training.backbones.interface import (
     ImageTower,
     Tokens,
 )
-from fusili_training.backbones.sequence_layers import ConvolutionBlock, GlobalHead, LeftContext, trailing_mask
+from fusili_training.backbones.sequence_layers import (
+    ConvolutionBlock,
+    GlobalHead,
+    LeftContext,
+    NeighbourBlock,
+    trailing_mask,
+)
 from fusili_training.backbones.sizes import check_number, check_sizes
 from fusili_training.backbones.square_tower import PATCH_PX, SquareTower
 
@@ -36,6 +42,7 @@ __all__ = ["FrameTower", "SmallOptions", "StaffTower", "build_small"]
 
 _COLUMN_PX = 4
 _VERTICAL_STRIDE = 16
+_LAYERS = ("image_dilations", "system_dilations", "audio_dilations", "system_reaches", "audio_reaches")
 
 
 @dataclass(frozen=True)
@@ -63,6 +70,8 @@ class SmallOptions:
     image_dilations, system_dilations, audio_dilations : tuple of int
         Dilations of the convolution blocks, one block each: on the columns of a staff, on the fused columns, on
         the frames.
+    system_reaches, audio_reaches : tuple of int
+        How far the columns of a system and the frames see in the attention blocks that follow, one block each.
     """
 
     width: int = 160
@@ -76,11 +85,13 @@ class SmallOptions:
     image_dilations: tuple[int, ...] = (1,)
     system_dilations: tuple[int, ...] = (1, 2, 1)
     audio_dilations: tuple[int, ...] = (1, 2, 1, 2)
+    system_reaches: tuple[int, ...] = ()
+    audio_reaches: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         for name in ("width", "embedding_dim", "stem_channels"):
             check_sizes(name, getattr(self, name))
-        for name in ("image_dilations", "system_dilations", "audio_dilations"):
+        for name in _LAYERS:
             check_sizes(name, getattr(self, name))
         check_number("staff_space_px", self.staff_space_px, 2, 64)
         check_number("margin_spaces", self.margin_spaces, 0, 100)
@@ -88,6 +99,10 @@ class SmallOptions:
         if self.square_px % PATCH_PX:
             raise InputError(
                 f"square_px is {self.square_px}; expected a multiple of {PATCH_PX}, or 0 for strips"
+            )
+        if self.square_px and self.system_reaches:
+            raise InputError(
+                f"system_reaches is {self.system_reaches} with squares; expected none: () for them"
             )
         check_number("sample_rate_hz", self.sample_rate_hz, 2_000, 192_000)
         check_number("hop_ms", self.hop_ms, 1, 1000)
@@ -158,6 +173,7 @@ class StaffTower(ImageTower):
         self.system_blocks = nn.ModuleList(
             ConvolutionBlock(options.width, dilation=d) for d in options.system_dilations
         )
+        self.system_blocks.extend(NeighbourBlock(options.width, reach) for reach in options.system_reaches)
         self.norm = nn.LayerNorm(options.width)
         self.global_head = GlobalHead(options.width, options.embedding_dim)
 
@@ -248,6 +264,7 @@ class FrameTower(AudioTower):
         self.blocks = nn.ModuleList(
             ConvolutionBlock(options.width, dilation=d) for d in options.audio_dilations
         )
+        self.blocks.extend(NeighbourBlock(options.width, reach) for reach in options.audio_reaches)
         self.norm = nn.LayerNorm(options.width)
         self.global_head = GlobalHead(options.width, options.embedding_dim)
 

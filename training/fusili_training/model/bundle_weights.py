@@ -2,8 +2,8 @@
 
 The exporter keeps the names of most weights. Matrices that it has transposed and folded are found by the module
 that the graph says they belong to. What a graph does not hold keeps its starting value: heads that only training
-uses, the pooling of global embeddings, which is trained anew, and convolution blocks that the model has in
-addition, which change nothing before they are trained.
+uses, the pooling of global embeddings, which is trained anew, and blocks that the model has in addition, which
+change nothing before they are trained.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ SCOPES = "pkg.torch.onnx.name_scopes"
 _PREFIX = "model."
 _NEW = ("note_heads.", "pooling.", "logit_scale_global", "image.global_head.", "audio.global_head.")
 _UNUSED = "num_batches_tracked"
-_BLOCK = re.compile(r"(.*blocks\.\d+)\.")  # a `ConvolutionBlock`
+_BLOCK = re.compile(r"(.*blocks\.\d+)\.")  # a `ConvolutionBlock` or `NeighbourBlock`
 _CONTEXT = ".context"  # a `LeftContext`, whose decay is folded into a factor
 
 
@@ -41,7 +41,7 @@ def load_bundle_weights(model: FusiliModel, folder: Path) -> None:
     Parameters
     ----------
     model : FusiliModel
-        A model with towers of the same sizes; it may have further convolution blocks after those of the bundle.
+        A model with towers of the same sizes; it may have further blocks after those of the bundle.
     folder : Path
         The bundle; its graphs must be in single precision.
     """
@@ -75,7 +75,7 @@ def load_bundle_weights(model: FusiliModel, folder: Path) -> None:
 
 
 def _block_of(name: str) -> str:
-    """Return the convolution block that a weight belongs to; "" for the weights of other modules."""
+    """Return the block that a weight belongs to; "" for the weights of other modules."""
     block = _BLOCK.match(name)
     return "" if block is None else block[1]
 
@@ -104,4 +104,9 @@ def _graph_weights(content: bytes) -> dict[str, Tensor]:
         elif node.op_type == "Mul" and module.endswith(_CONTEXT) and matrices and matrices[0].size > 1:
             share = matrices[0].reshape(-1) / LeftContext.max_decay  # sigmoid(decay)
             found[f"{module}.decay"] = torch.from_numpy(np.log(share / (1 - share)))
+        elif node.op_type == "Add" and matrices and matrices[0].ndim == 3 and _BLOCK.match(f"{module}."):
+            reach = matrices[0].shape[
+                1
+            ]  # the first place of a group sees all offsets, from the farthest back
+            found[f"{module}.nearness"] = torch.from_numpy(matrices[0][:, 0, : 2 * reach + 1].copy())
     return found
