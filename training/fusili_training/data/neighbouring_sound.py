@@ -14,7 +14,7 @@ from fusili_training.data.shard_folder import Pair
 
 __all__ = ["with_neighbours"]
 
-_LONGEST_SEC = 2.5
+_LONGEST_SEC = 4.0
 _FADE_SEC = 0.02
 
 
@@ -29,7 +29,7 @@ def with_neighbours(
     before, after : np.ndarray [shape=(samples,)], float32, or None
         Clips at the sample rate of the pair's; None: nothing is added there.
     rng : np.random.Generator
-        Decides how much is added, up to 2.5 s on either side.
+        Decides how much is added, up to 4 s on either side.
 
     Returns
     -------
