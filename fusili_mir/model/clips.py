@@ -19,7 +19,7 @@ from fusili_mir.model.manifest import AudioSpec
 __all__ = ["Clip", "ClipLayout", "cut_clips"]
 
 _ANY_LENGTH_SEC = 20.0
-_CONTEXTS = 16  # a clip of any length is at least so many contexts long, so an eighth is encoded twice
+_CONTEXTS = 16  # a clip of any length is at least so many contexts long, so a seventh is encoded twice
 
 
 @dataclass(frozen=True)

@@ -156,6 +156,11 @@ def test_attention_changes_nothing_before_it_is_trained() -> None:
     assert torch.equal(NeighbourBlock(6, reach=8)(features, torch.ones(2, 40, 1)), features)
 
 
+def test_a_reach_beyond_all_systems_is_refused() -> None:
+    with pytest.raises(InputError, match="system_reaches and audio_reaches is 20000; expected 1 to 512"):
+        build_backbone("small", {"audio_reaches": (20_000,)})
+
+
 def test_squares_have_no_columns_that_attend_to_others() -> None:
     with pytest.raises(InputError, match=r"system_reaches is \(4,\) with squares"):
         build_backbone("small", {"square_px": 64, "system_reaches": (4,)})

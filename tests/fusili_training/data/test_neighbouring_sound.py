@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,91 +11,106 @@ from fusili_training.data.augmentation import Augmentation
 from fusili_training.data.batch_plan import BatchOptions
 from fusili_training.data.loader import PairLoader
 from fusili_training.data.neighbouring_sound import with_neighbours
-from fusili_training.data.shard_folder import Pair, ShardFolder
+from fusili_training.data.shard_folder import HeardClip, Pair, ShardFolder
 from fusili_training.truth import TRUTH_DTYPE
 
 RATE = 1000
+PIECE = np.random.default_rng(0).normal(size=20 * RATE).astype(np.float32)
+"""The sound of a whole piece, of which clips are parts."""
 
 
-def _pair() -> Pair:
-    """A clip of two seconds at 1, with one note from 0.5 to 1.5 s."""
+def _clip(start_sec: float, end_sec: float) -> HeardClip:
+    return HeardClip(PIECE[round(start_sec * RATE) : round(end_sec * RATE)], RATE, start_sec)
+
+
+def _pair(start_sec: float = 6.0, end_sec: float = 10.0) -> Pair:
+    """A clip with one note, from 0.5 to 1.5 s after its beginning."""
     truth = np.zeros(1, TRUTH_DTYPE)
     truth["onset_sec"], truth["offset_sec"] = 0.5, 1.5
-    return Pair(
-        "a.whole.1", None, np.full((128, 64), 255, np.uint8), np.ones(2000, np.float32), truth, 128, RATE
-    )
+    image, sound = np.full((128, 64), 255, np.uint8), _clip(start_sec, end_sec).waveform
+    return Pair("a.whole.1", None, image, sound, truth, 128, RATE, start_sec)
 
 
-def test_notes_are_heard_when_they_were_in_the_clip_itself() -> None:
-    pair = _pair()
-    marked = pair.waveform.copy()
-    marked[500] = 9  # the attack
-    for seed in range(20):
-        rng = np.random.default_rng(seed)
-        joined = with_neighbours(
-            Pair("a", None, pair.image, marked, pair.truth, 128, RATE),
-            np.full(5000, 2, np.float32),
-            np.full(5000, 3, np.float32),
-            rng,
-        )
-        attack = int(np.argmax(joined.waveform))
-        assert joined.truth["onset_sec"][0] == pytest.approx(attack / RATE)
-        assert joined.truth["offset_sec"][0] == pytest.approx(attack / RATE + 1)
-        n_before, n_after = attack - 500, len(joined.waveform) - attack - 1500
-        assert 0 <= n_before <= 4000
-        assert 0 <= n_after <= 4000
-        assert (joined.waveform[: max(0, n_before)] == 2).all()
-    assert pair.truth["onset_sec"][0] == 0.5  # the pair itself is unchanged
-
-
-def test_the_end_of_what_comes_before_and_the_beginning_of_what_comes_after_are_heard() -> None:
-    before, after = np.arange(5000, dtype=np.float32), 10_000 + np.arange(5000, dtype=np.float32)
-    joined = with_neighbours(_pair(), before, after, np.random.default_rng(1)).waveform
-    first = int(joined[0])
-    assert np.array_equal(joined[: 5000 - first - 20], before[first:-20])
-    last = int(joined[-1]) - 10_000
-    assert np.array_equal(joined[-(last + 1 - 20) :], after[20 : last + 1])
+@pytest.mark.parametrize("seed", range(12))
+def test_overlapping_clips_become_one_recording_of_the_piece(seed: int) -> None:
+    joined = with_neighbours(_pair(), _clip(1.0, 6.4), _clip(9.7, 15.0), np.random.default_rng(seed))
+    begin = 6.5 - float(joined.truth["onset_sec"][0])  # in the piece, where the note begins at 6.5 s
+    assert 2.0 <= begin < 6.0
+    assert joined.truth["offset_sec"][0] == pytest.approx(7.5 - begin)
+    part = PIECE[round(begin * RATE) :][: len(joined.waveform)]
+    np.testing.assert_allclose(joined.waveform, part, atol=1e-5)
+    assert 9.7 < begin + len(joined.waveform) / RATE <= 13.7
 
 
 def test_a_piece_of_one_system_stays_as_it_is() -> None:
     pair = _pair()
     joined = with_neighbours(pair, None, None, np.random.default_rng(0))
     assert np.array_equal(joined.waveform, pair.waveform)
-    assert joined.truth["onset_sec"][0] == 0.5
+    assert joined.truth["onset_sec"][0] == pair.truth["onset_sec"][0] == 0.5
 
 
-def test_neighbours_are_originals_of_the_same_rendering(rendered: Path) -> None:
+def test_clips_that_do_not_say_when_they_begin_are_refused() -> None:
+    with pytest.raises(InputError, match=r"a\.whole\.1 does not say when it begins .* render it again"):
+        with_neighbours(_pair(), replace(_clip(1, 6), start_sec=None), None, np.random.default_rng(0))
+    with pytest.raises(InputError, match="have 2000 and 1000 Hz"):
+        with_neighbours(_pair(), replace(_clip(1, 6), sample_rate_hz=2000), None, np.random.default_rng(0))
+
+
+def test_neighbours_are_the_originals_next_to_an_entry(rendered: Path) -> None:
     folder = ShardFolder(rendered)
+    keys = {entry.key for entry in folder.entries}
+    found = 0
     for place, entry in enumerate(folder.entries):
-        number = int(entry.key.split(".")[2])
-        before, after = folder.neighbours(place)
-        if before is not None:
-            assert before.rendering == entry.rendering
-            assert int(before.key.split(".")[2]) < number
-        if after is not None:
-            assert after.rendering == entry.rendering
-            assert int(after.key.split(".")[2]) > number
-        assert all(each is None or each.mutant_of is None for each in (before, after))
+        for step, other in zip((-1, 1), folder.neighbours(place), strict=True):
+            key = f"{entry.rendering}.{entry.number + step}"
+            assert (None if other is None else other.key) == (key if key in keys else None)
+            found += other is not None
+    assert found
 
 
-def test_a_loader_lets_about_so_many_recordings_go_on(rendered: Path) -> None:
+def test_rendered_clips_sound_alike_where_they_overlap(rendered: Path) -> None:
     folder = ShardFolder(rendered)
-    augmentation = Augmentation(image_probability=0, audio_probability=0, neighbour_probability=1.0)
+    alike = []
+    for place, entry in enumerate(folder.entries):
+        _, after = folder.neighbours(place)
+        if after is None or entry.mutant_of is not None:
+            continue
+        own, later = folder.read_clip(entry), folder.read_clip(after)
+        assert own.start_sec is not None
+        assert later.start_sec is not None
+        n_between = round((later.start_sec - own.start_sec) * own.sample_rate_hz)
+        onset = float(folder.read(after).truth["onset_sec"].min())
+        n_shared = min(len(own.waveform) - n_between, round(onset * own.sample_rate_hz))
+        if n_shared > 200:
+            a, b = own.waveform[n_between : n_between + n_shared], later.waveform[:n_shared]
+            alike.append(float(a @ b / max(1e-9, np.linalg.norm(a) * np.linalg.norm(b))))
+    assert len(alike) > 1
+    assert np.median(alike) > 0.99
+
+
+@pytest.mark.parametrize("probability", [0.0, 0.5, 1.0])
+def test_a_loader_lets_about_so_many_recordings_go_on(rendered: Path, probability: float) -> None:
+    folder = ShardFolder(rendered)
+    places = {entry.key: place for place, entry in enumerate(folder.entries)}
+    augmentation = Augmentation(image_probability=0, audio_probability=0, neighbour_probability=probability)
     loader = PairLoader(folder, BatchOptions(batch_size=2, seed=1), augmentation)
-    entries = {entry.key: place for place, entry in enumerate(folder.entries)}
-    longer = []
-    for batch in loader.epoch(0):
-        for key, waveform, truth in zip(batch.keys, batch.waveforms, batch.truths, strict=True):
-            place = entries[key]
-            own = folder.read(folder.entries[place])
-            n_heard = int(np.flatnonzero(waveform.numpy())[-1]) + 1
-            before, after = folder.neighbours(place)
-            longer.append(n_heard > len(own.waveform))
-            assert longer[-1] or (before is None and after is None)
-            assert (truth["onset_sec"] >= own.truth["onset_sec"]).all()
-    assert any(longer)
+    longer, n_surrounded = 0, 0
+    for epoch in range(4):
+        for batch in loader.epoch(epoch):
+            for key, truth in zip(batch.keys, batch.truths, strict=True):
+                own = folder.read(folder.entries[places[key]])
+                before, _ = folder.neighbours(places[key])
+                if before is not None:
+                    n_surrounded += 1
+                    longer += bool(truth["onset_sec"][0] > own.truth["onset_sec"][0])
+    assert n_surrounded > 10
+    assert longer / n_surrounded == pytest.approx(probability, abs=0.25 if probability == 0.5 else 0.0)
 
 
-def test_the_share_is_checked() -> None:
+def test_squares_are_refused_and_the_share_is_checked(rendered: Path) -> None:
+    folder = ShardFolder(rendered)
+    folder.manifest["recipe"]["segment"]["shape"] = "square"
+    with pytest.raises(InputError, match=r"squares with augmentation\.neighbour_probability = 0\.5"):
+        PairLoader(folder, BatchOptions(batch_size=2), Augmentation(neighbour_probability=0.5))
     with pytest.raises(InputError, match="neighbour_probability is -1; expected 0 to 1"):
         Augmentation(neighbour_probability=-1)

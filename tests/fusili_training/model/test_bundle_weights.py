@@ -13,11 +13,14 @@ import pytest
 import torch
 from example_melodies import TINY_MODEL
 
+from fusili_export.graphs import trace_graph
+from fusili_export.specs import audio_spec, image_spec
+from fusili_export.wrappers import TowerGraph
 from fusili_mir.errors import InputError
-from fusili_mir.model.bundle import default_bundle
+from fusili_mir.model.bundle import TOWERS, AudioSpec, ImageSpec, Tower, default_bundle
 from fusili_training.loop.recipe import Recipe, WeightsOptions
 from fusili_training.loop.starting_model import build_starting_model
-from fusili_training.model.bundle_weights import load_bundle_weights
+from fusili_training.model.bundle_weights import _graph_weights, load_bundle_weights
 from fusili_training.model.model import FusiliModel, ModelOptions
 
 SHIPPED = default_bundle()
@@ -69,6 +72,29 @@ def test_blocks_that_the_bundle_does_not_have_change_nothing_before_training(mod
     with torch.no_grad():
         for name, inputs in (("encode_images", images), ("encode_recordings", sound)):
             torch.testing.assert_close(getattr(wider, name)(inputs).local, getattr(model, name)(inputs).local)
+
+
+def test_attention_comes_back_from_a_graph() -> None:
+    torch.manual_seed(0)
+    options = ModelOptions("small", TINY_MODEL | {"audio_reaches": (1, 6), "system_reaches": (3,)})
+    trained = FusiliModel(options).eval()
+    for parameter in trained.parameters():
+        torch.nn.init.normal_(parameter, std=0.1)
+    state = trained.state_dict()
+    specs: dict[Tower, ImageSpec | AudioSpec]
+    specs = {"image": image_spec(trained.image), "audio": audio_spec(trained.audio)}
+    for tower in TOWERS:
+        found = _graph_weights(trace_graph(TowerGraph(trained, tower, "local"), specs[tower]))
+        blocks = [name for name in state if name.startswith(tower) and "blocks." in name]
+        assert any(name.endswith("nearness") for name in blocks)
+        for name in blocks:
+            torch.testing.assert_close(found[name], state[name], msg=name)
+
+
+def test_a_bundle_with_more_blocks_than_the_model_is_refused() -> None:
+    smaller = FusiliModel(ModelOptions("small", OPTIONS | {"audio_dilations": (1, 2)}, max_scale=30.0))
+    with pytest.raises(InputError, match=r"it has the block audio\.blocks\.2, which the model lacks"):
+        load_bundle_weights(smaller, Path(SHIPPED.folder))
 
 
 def test_a_model_of_other_sizes_is_refused_with_the_weight_that_does_not_fit() -> None:

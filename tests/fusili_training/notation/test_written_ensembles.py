@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from lxml import etree
 
+from fusili_mir.errors import InputError
 from fusili_mir.pages.engraving import engrave
 from fusili_mir.scores.score_file import read_score_file
 from fusili_training.notation.written_ensembles import MOST_PARTS, write_ensemble
@@ -56,6 +57,12 @@ def test_an_ensemble_is_engraved_with_a_staff_for_each_part(tmp_path: Path, n_pa
     first = pages.staves[pages.staves["system"] == 0]
     assert len(first) == n_parts
     assert len(partitura.load_musicxml(path).parts) == n_parts
+
+
+@pytest.mark.parametrize(("n_measures", "n_parts"), [(4, 0), (4, 13), (0, 3)])
+def test_an_impossible_ensemble_is_refused(n_measures: int, n_parts: int) -> None:
+    with pytest.raises(InputError, match="expected 1 to 12 parts, and at least one measure"):
+        write_ensemble(n_measures, n_parts, np.random.default_rng(0))
 
 
 def test_the_same_seed_gives_the_same_music() -> None:

@@ -101,6 +101,8 @@ def test_single_lines_are_played_by_sampled_instruments_that_reach_their_notes(
     assert 18 < sum(name.startswith("a ") for name in names) < 42
     with pytest.raises(InputError, match=r"range of tuba is 60\.\.40; expected two MIDI pitches"):
         AudioOptions(solo_samples=(("tuba", 60, 40),))
+    with pytest.raises(InputError, match=r"sampled_solo is 0\.5; expected 0 without solo_samples"):
+        AudioOptions(sampled_solo=0.5)
 
 
 def test_a_score_without_words_is_not_sung(baked: list[str], tmp_path: Path) -> None:

@@ -60,8 +60,8 @@ class NeighbourBlock(nn.Module):
     """A residual block: attention to the places around each place, then a two-layer network for each place.
 
     Weights depend on the places themselves and on how far apart they are. Beyond the reach they are 0, so time
-    and memory grow with the number of places only: places are taken in groups, which see themselves and the
-    groups before and after.
+    and memory do not grow with the square of the number of places: places are taken in groups, which see
+    themselves and the groups before and after.
 
     Parameters
     ----------

@@ -42,6 +42,7 @@ __all__ = ["FrameTower", "SmallOptions", "StaffTower", "build_small"]
 
 _COLUMN_PX = 4
 _VERTICAL_STRIDE = 16
+_MOST_REACH = 512  # places: 20 s of sound
 _LAYERS = ("image_dilations", "system_dilations", "audio_dilations", "system_reaches", "audio_reaches")
 
 
@@ -93,6 +94,8 @@ class SmallOptions:
             check_sizes(name, getattr(self, name))
         for name in _LAYERS:
             check_sizes(name, getattr(self, name))
+        for reach in (*self.system_reaches, *self.audio_reaches):
+            check_number("system_reaches and audio_reaches", reach, 1, _MOST_REACH)
         check_number("staff_space_px", self.staff_space_px, 2, 64)
         check_number("margin_spaces", self.margin_spaces, 0, 100)
         check_number("square_px", self.square_px, 0, 32 * PATCH_PX)

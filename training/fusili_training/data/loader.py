@@ -34,11 +34,11 @@ class _PairDataset(Dataset[Pair]):
         return augment(pair, self._augmentation, random_stream(self._seed, self._epoch, pair.key))
 
     def _between_others(self, pair: Pair, place: int, probability: float) -> Pair:
-        rng = random_stream(self._seed, self._epoch, pair.key, "neighbours")
+        rng = random_stream(self._seed, self._epoch, pair.mutant_of or pair.key, "neighbours")
         if rng.uniform() >= probability:
             return pair
         before, after = (
-            None if entry is None else self._folder.read_sound(entry)
+            None if entry is None else self._folder.read_clip(entry)
             for entry in self._folder.neighbours(place)
         )
         return with_neighbours(pair, before, after, rng)
@@ -77,6 +77,15 @@ class PairLoader:
             raise InputError(
                 f"batches of {options.batch_size} for rank {rank} of {world_size}; "
                 f"expected a multiple of {unit}, and a rank below {world_size}"
+            )
+        if (
+            augmentation is not None
+            and augmentation.neighbour_probability
+            and folder.segment["shape"] == "square"
+        ):
+            raise InputError(
+                f"{folder.url}: squares with augmentation.neighbour_probability ="
+                f" {augmentation.neighbour_probability:g}; expected staff strips, or 0: squares overlap"
             )
         self._folder, self._options, self._augmentation = folder, options, augmentation
         self._rank, self._world_size, self._workers = rank, world_size, workers

@@ -10,24 +10,28 @@ from dataclasses import replace
 import numpy as np
 
 from fusili_mir.arrays import Float32
-from fusili_training.data.shard_folder import Pair
+from fusili_mir.errors import InputError
+from fusili_training.data.shard_folder import HeardClip, Pair
 
 __all__ = ["with_neighbours"]
 
 _LONGEST_SEC = 4.0
-_FADE_SEC = 0.02
+_FADE_SAMPLES = 320
 
 
 def with_neighbours(
-    pair: Pair, before: Float32 | None, after: Float32 | None, rng: np.random.Generator
+    pair: Pair, before: HeardClip | None, after: HeardClip | None, rng: np.random.Generator
 ) -> Pair:
-    """Add the end of one clip before a pair's own, and the beginning of another after it.
+    """Let a pair's recording begin in the clip before it and end in the clip after it.
+
+    Clips of neighbouring segments overlap by their leads. From where a later clip begins, it has all notes, so it
+    is heard from there on.
 
     Parameters
     ----------
     pair : Pair
-    before, after : np.ndarray [shape=(samples,)], float32, or None
-        Clips at the sample rate of the pair's; None: nothing is added there.
+    before, after : HeardClip or None
+        Clips of the same performance; None: nothing is added there.
     rng : np.random.Generator
         Decides how much is added, up to 4 s on either side.
 
@@ -36,24 +40,42 @@ def with_neighbours(
     Pair
         Its truth says when the notes of the segment sound now; those of the others are not in it.
     """
+    own = HeardClip(pair.waveform, pair.sample_rate_hz, pair.start_sec)
     longest = round(_LONGEST_SEC * pair.sample_rate_hz)
     n_before, n_after = rng.integers(1, longest, size=2, endpoint=True)
-    fade = round(_FADE_SEC * pair.sample_rate_hz)
-    sound, shift = pair.waveform, 0
-    if before is not None:
-        sound, shift = _joined(before[-n_before:], sound, fade)
+    sound, n_added = pair.waveform, 0
     if after is not None:
-        sound, _ = _joined(sound, after[:n_after], fade)
+        n_own = _samples_between(own, after, pair.key)
+        sound = _joined(sound, after.waveform, n_own)[: n_own + n_after]
+    if before is not None:
+        n_own = _samples_between(before, own, pair.key)
+        n_added = min(int(n_before), n_own)
+        sound = _joined(before.waveform, sound, n_own)[n_own - n_added :]
     truth = pair.truth.copy()
-    truth["onset_sec"] += shift / pair.sample_rate_hz
-    truth["offset_sec"] += shift / pair.sample_rate_hz
-    return replace(pair, waveform=sound, truth=truth)
+    truth["onset_sec"] += n_added / pair.sample_rate_hz
+    truth["offset_sec"] += n_added / pair.sample_rate_hz
+    return replace(pair, waveform=sound, truth=truth, start_sec=None)
 
 
-def _joined(first: Float32, second: Float32, fade: int) -> tuple[Float32, int]:
-    """Return two sounds, one faded into the other, and the sample at which the second begins."""
-    n_shared = min(fade, len(first), len(second))
+def _samples_between(first: HeardClip, second: HeardClip, key: str) -> int:
+    """Return how many samples after the first clip the second begins."""
+    if first.start_sec is None or second.start_sec is None:
+        raise InputError(
+            f"the pair {key} does not say when it begins in its piece; to train with neighbouring sound, render"
+            " it again, or set augmentation.neighbour_probability to 0"
+        )
+    if first.sample_rate_hz != second.sample_rate_hz:
+        raise InputError(
+            f"the pair {key} and its neighbour have {first.sample_rate_hz} and {second.sample_rate_hz} Hz;"
+            " expected the same sample rate"
+        )
+    return max(0, round((second.start_sec - first.start_sec) * first.sample_rate_hz))
+
+
+def _joined(first: Float32, second: Float32, start: int) -> Float32:
+    """Return a sound that turns into another at a sample, with a short fade where both are heard."""
+    start = min(start, len(first))  # a gap between them is left out
+    n_shared = min(_FADE_SAMPLES, len(first) - start, len(second))
     rising = (np.arange(n_shared, dtype=np.float32) + 0.5) / max(1, n_shared)
-    start = len(first) - n_shared
-    shared = first[start:] * (1 - rising) + second[:n_shared] * rising
-    return np.concatenate([first[:start], shared, second[n_shared:]]), start
+    shared = first[start : start + n_shared] * (1 - rising) + second[:n_shared] * rising
+    return np.concatenate([first[:start], shared, second[n_shared:]])

@@ -26,7 +26,7 @@ from fusili_mir.untrusted_json import parse_json
 from fusili_training.sound.played_clip import BANKS, play_clip
 from fusili_training.truth import TruthArray, truth_from_json
 
-__all__ = ["Pair", "PairEntry", "ShardFolder"]
+__all__ = ["HeardClip", "Pair", "PairEntry", "ShardFolder"]
 
 _FORMAT = 1
 _MOST = 2**40  # bytes, pixels or seconds
@@ -59,9 +59,31 @@ class PairEntry:
         return self.key.split(".")[1]
 
     @property
+    def number(self) -> int:
+        """Number of the segment in its rendering."""
+        return int(self.key.split(".")[2])
+
+    @property
     def rendering(self) -> str:
         """Piece and layout, which were engraved and performed together."""
         return ".".join(self.key.split(".")[:2])
+
+
+@dataclass(frozen=True, eq=False)
+class HeardClip:
+    """The sound of a pair.
+
+    Attributes
+    ----------
+    waveform : np.ndarray [shape=(samples,)], float32
+    sample_rate_hz : int
+    start_sec : float or None
+        When it begins, in seconds of the performance of the whole piece; None in folders of older versions.
+    """
+
+    waveform: Float32
+    sample_rate_hz: int
+    start_sec: float | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,6 +99,8 @@ class Pair:
     waveform : np.ndarray [shape=(samples,)], float32
     truth : np.ndarray of `TRUTH_DTYPE`
     strip_height_px, sample_rate_hz : int
+    start_sec : float or None
+        When the clip begins, as in `HeardClip`.
     """
 
     key: str
@@ -86,6 +110,7 @@ class Pair:
     truth: TruthArray
     strip_height_px: int
     sample_rate_hz: int
+    start_sec: float | None = None
 
 
 class ShardFolder:
@@ -155,23 +180,26 @@ class ShardFolder:
         return int(self.manifest["recipe"]["audio"]["sample_rate_hz"])
 
     def neighbours(self, place: int) -> tuple[PairEntry | None, PairEntry | None]:
-        """Return the originals before and after an entry in the same rendering; None where there is none."""
-        entry = self.entries[place]
+        """Return the originals right before and after an entry in its rendering; None where there is none."""
+        own = self.entries[place]
 
-        def original(places: range) -> PairEntry | None:
+        def original(places: range, number: int) -> PairEntry | None:
             for other in (self.entries[p] for p in places):
-                if other.rendering != entry.rendering:
+                if other.rendering != own.rendering or abs(other.number - own.number) > 1:
                     return None
-                if other.mutant_of is None and other.key != entry.mutant_of:
+                if other.mutant_of is None and other.number == number:
                     return other
             return None
 
-        return original(range(place - 1, -1, -1)), original(range(place + 1, len(self.entries)))
+        before, after = range(place - 1, -1, -1), range(place + 1, len(self.entries))
+        return original(before, own.number - 1), original(after, own.number + 1)
 
-    def read_sound(self, entry: PairEntry) -> Float32:
-        """Read the clip of one pair."""
+    def read_clip(self, entry: PairEntry) -> HeardClip:
+        """Read the sound of one pair."""
         with reading(f"{self.url}/{entry.shard}: the pair {entry.key}", "is the shard complete?"):
-            return self._read_sound(self._members(entry), entry)[0]
+            members = self._members(entry)
+            waveform, rate_hz = self._read_sound(members, entry)
+            return HeardClip(waveform, int(rate_hz), _start_of(json.loads(members["json"])))
 
     def _members(self, entry: PairEntry) -> dict[str, bytes]:
         """Return the files of a pair by their endings."""
@@ -201,6 +229,7 @@ class ShardFolder:
                 truth=truth_from_json(described["notes"]),
                 strip_height_px=int(described["strip_height_px"]),
                 sample_rate_hz=int(rate_hz),
+                start_sec=_start_of(described),
             )
 
     def _read_sound(self, members: dict[str, bytes], entry: PairEntry) -> tuple[Float32, int]:
@@ -221,6 +250,11 @@ class ShardFolder:
             if not isinstance(content, dict):
                 raise InputError(f"{self.url}/{name}: no table; {expected}")
             return content
+
+
+def _start_of(described: dict[str, Any]) -> float | None:
+    start_sec = described.get("start_sec")
+    return None if start_sec is None else float(start_sec)
 
 
 def _checked(entry: PairEntry) -> PairEntry:

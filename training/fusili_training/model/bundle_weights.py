@@ -71,6 +71,12 @@ def load_bundle_weights(model: FusiliModel, folder: Path) -> None:
             raise InputError(
                 f"{folder} does not fit the model: it has {held} as {name}; expected {tuple(own[name].shape)}"
             )
+    lacking = sorted(blocks - {_block_of(name) for name in own})
+    if lacking:
+        raise InputError(
+            f"{folder} does not fit the model: it has the block {lacking[0]}, which the model lacks; expected the"
+            " dilations and reaches of its recipe in model.backbone_options"
+        )
     model.load_state_dict({name: found[name] for name in wanted}, strict=False)
 
 
@@ -105,8 +111,6 @@ def _graph_weights(content: bytes) -> dict[str, Tensor]:
             share = matrices[0].reshape(-1) / LeftContext.max_decay  # sigmoid(decay)
             found[f"{module}.decay"] = torch.from_numpy(np.log(share / (1 - share)))
         elif node.op_type == "Add" and matrices and matrices[0].ndim == 3 and _BLOCK.match(f"{module}."):
-            reach = matrices[0].shape[
-                1
-            ]  # the first place of a group sees all offsets, from the farthest back
-            found[f"{module}.nearness"] = torch.from_numpy(matrices[0][:, 0, : 2 * reach + 1].copy())
+            table = matrices[0]  # (heads, reach, 3 * reach): the first place of a group sees all offsets
+            found[f"{module}.nearness"] = torch.from_numpy(table[:, 0, : 2 * table.shape[1] + 1].copy())
     return found

@@ -12,6 +12,7 @@ import numpy as np
 from lxml import etree
 from lxml.builder import E
 
+from fusili_mir.errors import InputError
 from fusili_mir.scores.pitch_names import Key
 from fusili_training.figures import FIGURES, VOICES
 from fusili_training.notation.written_staves import (
@@ -69,8 +70,13 @@ def write_ensemble(n_measures: int, n_parts: int, rng: np.random.Generator, most
     Returns
     -------
     bytes
-        A MusicXML file. In every measure someone plays.
+        A MusicXML file. No measure is a rest for all.
     """
+    if not 1 <= n_parts <= MOST_PARTS or n_measures < 1:
+        raise InputError(
+            f"an ensemble of {n_parts} parts and {n_measures} measures; expected 1 to {MOST_PARTS} parts, and"
+            " at least one measure"
+        )
     key = Key.of_fifths(int(rng.integers(-most_signs, most_signs + 1)))
     n_beats = int(rng.choice([2, 3, 4], p=[0.2, 0.3, 0.5]))
     beats_per_minute = float(rng.uniform(56, 132))

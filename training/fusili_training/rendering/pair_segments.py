@@ -280,6 +280,7 @@ class _LayoutRenderer:
             "strip_height_px": options.strip_height_px if by_staff else options.side_px,
             "space_px": options.space_px if by_staff else None,
             "sample_rate_hz": audio.sample_rate_hz,
+            "start_sec": round(clip.start_sec, 5),
             "duration_sec": round(clip.duration_sec, 5),
             "notes": truth_to_json(truth),
         }

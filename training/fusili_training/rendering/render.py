@@ -96,7 +96,7 @@ def render_corpus(
         plans = _plan_shards(pieces, recipe.pieces_per_shard)
         fonts = {
             name: choose_soundfont(name, recipe.audio.strict_soundfonts) for name in recipe.audio.soundfonts
-        } | {name: find_soundfont(name) for name, _, _ in recipe.audio.solo_samples}
+        } | {name: _solo_folder(name) for name, _, _ in recipe.audio.solo_samples}
         settings = _settings(pieces, recipe, fonts)
         _check_folder(folder)
         with locked_folder(folder):
@@ -131,6 +131,14 @@ def _render(
     manifest = _manifest(settings, [_read_json(sidecar_of(out / plan.name)) for plan in plans])
     write_json(out / _MANIFEST, manifest)
     return manifest
+
+
+def _solo_folder(name: str) -> Soundfont:
+    """Return a folder of samples of one instrument."""
+    font = find_soundfont(name)
+    if not font.is_sample_folder:
+        raise InputError(f"audio.solo_samples names {name}, a soundfont; expected a folder of samples")
+    return font
 
 
 def _plan_shards(pieces: Sequence[CorpusPiece], pieces_per_shard: int) -> list[_ShardPlan]:

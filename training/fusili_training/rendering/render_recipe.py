@@ -198,7 +198,14 @@ class AudioOptions:
         _check(self.lead_sec >= 0, "lead_sec", self.lead_sec, "0 or more")
         _check(0 <= self.singing <= 1, "singing", self.singing, "0 to 1")
         _check(0 <= self.sampled_solo <= 1, "sampled_solo", self.sampled_solo, "0 to 1")
+        _check(
+            not self.sampled_solo or bool(self.solo_samples),
+            "sampled_solo",
+            self.sampled_solo,
+            "0 without solo_samples",
+        )
         for name, lowest, highest in self.solo_samples:
+            _check(bool(name), "solo_samples", self.solo_samples, "a name for each")
             _check(
                 0 <= lowest <= highest <= 127, f"range of {name}", f"{lowest}..{highest}", "two MIDI pitches"
             )
