@@ -92,10 +92,11 @@ class SmallOptions:
     def __post_init__(self) -> None:
         for name in ("width", "embedding_dim", "stem_channels"):
             check_sizes(name, getattr(self, name))
+        for name in ("system_reaches", "audio_reaches"):
+            for reach in getattr(self, name):
+                check_number(name, reach, 1, _MOST_REACH)
         for name in _LAYERS:
             check_sizes(name, getattr(self, name))
-        for reach in (*self.system_reaches, *self.audio_reaches):
-            check_number("system_reaches and audio_reaches", reach, 1, _MOST_REACH)
         check_number("staff_space_px", self.staff_space_px, 2, 64)
         check_number("margin_spaces", self.margin_spaces, 0, 100)
         check_number("square_px", self.square_px, 0, 32 * PATCH_PX)
