@@ -41,8 +41,9 @@ def test_a_frame_sees_sound_within_reach_and_none_beyond(
     beyond, within = waveform.clone(), waveform.clone()
     beyond[:, :before] *= -2
     beyond[:, after:] *= -2
-    # The outermost samples of a window have almost no weight; those within half a hop have an effect.
-    within[:, : before + hop // 2] *= -2
+    # The outermost samples of a window have almost no weight; those within a quarter of a hop have an effect,
+    # or within half a hop where attention spreads it.
+    within[:, : before + hop // (2 if reaches else 4)] *= -2
     with torch.no_grad():
         expected, same, other = (tower(sound).local[0] for sound in (waveform, beyond, within))
     torch.testing.assert_close(same[frame], expected[frame], rtol=0, atol=1e-6)

@@ -33,7 +33,7 @@ def bake_banks(options: AudioOptions) -> Iterable[SoundBank]:
     for soundfont in options.soundfonts:
         for program in sorted({*options.keyboard_programs, *options.other_programs}):
             yield open_bank(soundfont, program, options)
-    for name, _, _ in options.solo_samples:
+    for name, _, _ in options.solo_samples if options.sampled_solo else ():
         yield open_bank(name, 0, options)
 
 
