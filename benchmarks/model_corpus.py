@@ -1,10 +1,12 @@
-"""The corpus of the model that ships: songs, quartets, and music made by rule, all CC0.
+"""The corpus of the model that ships: songs, quartets and music made by rule (CC0), and Chopin (CC BY 4.0).
 
-    python benchmarks/model_corpus.py OUT [--songs 220] [--quartets 6] [--textures 120] [--ensembles 60]
+    python benchmarks/model_corpus.py OUT [--songs 220] [--quartets 6] [--chopin 24] [--textures 120]
+        [--ensembles 60]
     fusili-mir render OUT/manifest.csv -o pairs --recipe training/recipes/render/world.toml
 
-Takes training and validation pieces of `../shared/data`: songs in a fixed random order, the shortest quartets.
-Textures are for piano, some on three staves; ensembles are for two to twelve instruments, with cue notes.
+Takes training and validation pieces of `../shared/data`: songs and Chopin in a fixed random order, the shortest
+quartets. Opuses of Chopin that other sets are measured on are left out. Textures are for piano, some on three
+staves; ensembles are for two to twelve instruments, with cue notes.
 """
 
 from __future__ import annotations
@@ -24,6 +26,7 @@ from fusili_training.splits import stable_fraction
 VALID_SHARE = 0.08
 TEXTURE_MEASURES = 14
 ENSEMBLE_MEASURES = 20
+MEASURED_ON = ("chopin:006", "chopin:009", "chopin:010")  # opuses of the human performances and of MSMD
 THIRD_STAFF = 5  # of so many textures, one has three staves
 
 
@@ -33,6 +36,7 @@ def main() -> None:
     parser.add_argument("--corpus", type=Path, default=Path("../shared/data/manifest.csv"))
     parser.add_argument("--songs", type=int, default=220)
     parser.add_argument("--quartets", type=int, default=6)
+    parser.add_argument("--chopin", type=int, default=24)
     parser.add_argument("--textures", type=int, default=120)
     parser.add_argument("--ensembles", type=int, default=60)
     arguments = parser.parse_args()
@@ -52,12 +56,18 @@ def main() -> None:
 def chosen_rows(arguments: argparse.Namespace) -> Iterator[dict[str, str]]:
     with arguments.corpus.open(encoding="utf-8", newline="") as file:
         listed = list(csv.DictReader(file))
-    for source, number in (("lieder", arguments.songs), ("quartets", arguments.quartets)):
-        yield from _first(arguments, listed, f"openscore_{source}", number, source == "quartets")
+    listed = [row for row in listed if not row["id"].startswith(MEASURED_ON)]
+    yield from _first(arguments, listed, "openscore_lieder", arguments.songs)
+    yield from _first(arguments, listed, "openscore_quartets", arguments.quartets, shortest=True)
+    yield from _first(arguments, listed, "chopin_first_editions", arguments.chopin)
 
 
 def _first(
-    arguments: argparse.Namespace, listed: list[dict[str, str]], source: str, number: int, shortest: bool
+    arguments: argparse.Namespace,
+    listed: list[dict[str, str]],
+    source: str,
+    number: int,
+    shortest: bool = False,
 ) -> Iterator[dict[str, str]]:
     """Yield so many pieces for training, and some for validation."""
     own = [row for row in listed if f"/{source}/" in row["file"]]

@@ -148,3 +148,19 @@ def test_impossible_limits_are_refused(bad: dict[str, Any]) -> None:
 def test_two_channels_are_refused() -> None:
     with pytest.raises(InputError, match=r"\(2, 100\)"):
         augment_audio(np.zeros((2, 100), dtype=np.float32), RATE_HZ, STRONG, rng())
+
+
+@pytest.mark.parametrize("change", ["shoebox", "worn", "mp3"])
+def test_shares_of_clips_are_changed_and_their_onsets_stay(clip: np.ndarray, change: str) -> None:
+    limits = AudioAugmentation(reverb_sec=1.0, direct_to_room_db=(20.0, 20.0), **{change: 1.0})
+    without = AudioAugmentation(reverb_sec=1.0, direct_to_room_db=(20.0, 20.0))
+    changed = augment_audio(clip, RATE_HZ, limits, rng(3)).samples
+    assert len(changed) == len(clip)
+    assert not np.array_equal(changed, augment_audio(clip, RATE_HZ, without, rng(3)).samples)
+    assert abs(delay_ms(clip, changed)) <= 5
+
+
+@pytest.mark.parametrize("share", [-0.1, 1.5, float("nan")])
+def test_shares_outside_0_to_1_are_refused(share: float) -> None:
+    with pytest.raises(InputError, match=r"worn is .*; expected a share of the clips, 0 to 1"):
+        AudioAugmentation(worn=share)

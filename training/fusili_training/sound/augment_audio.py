@@ -1,4 +1,4 @@
-"""Augmenting a clip like a recording: tuning, tone colour, reverberation, noise, level. It takes milliseconds.
+"""Augmenting a clip like a recording: tuning, colour, room, noise, wear, MP3, level. It takes milliseconds.
 
 Onsets move by less than 5 ms: the filter of the tone colour is symmetric in time, and reverberation follows the
 direct sound. Detuning resamples the clip, as if it were played back too fast or too slowly: a sound at second t
@@ -15,6 +15,9 @@ from scipy import fft
 
 from fusili_mir.arrays import Float32
 from fusili_mir.errors import InputError
+from fusili_training.sound.mp3 import through_mp3
+from fusili_training.sound.rooms import draw_room, play_in_room
+from fusili_training.sound.wear import wear
 
 __all__ = [
     "AudioAugmentation",
@@ -49,8 +52,14 @@ class AudioAugmentation:
     lowest_snr_db: float = float("inf")  # signal-to-noise ratio with the loudest noise; inf: no noise
     snr_range_db: float = 40.0  # signal-to-noise ratios are drawn from the lowest up to this much above it
     gain_db: float = 0.0  # in either direction
+    shoebox: float = 0.0  # share of the clips whose room is a shoebox, with its first reflections
+    worn: float = 0.0  # share of the clips with the wear of shellac, tape and cheap microphones
+    mp3: float = 0.0  # share of the clips that have been MP3 files at low rates
 
     def __post_init__(self) -> None:
+        for name in ("shoebox", "worn", "mp3"):
+            if not 0 <= getattr(self, name) <= 1:
+                raise InputError(f"{name} is {getattr(self, name)}; expected a share of the clips, 0 to 1")
         for name in ("detune_cents", "colour_db", "reverb_sec", "snr_range_db", "gain_db"):
             value = getattr(self, name)
             if not (np.isfinite(value) and value >= 0):
@@ -103,15 +112,26 @@ def augment_audio(
         samples = detune(samples, cents)
     if limits.colour_db:
         samples = colour(samples, sample_rate_hz, limits.colour_db, rng)
-    if room_sec >= _SHORTEST_ROOM_SEC:
+    if _happens(limits.shoebox, rng) and limits.reverb_sec:
+        samples = play_in_room(samples, draw_room(sample_rate_hz, limits.reverb_sec, rng))
+    elif room_sec >= _SHORTEST_ROOM_SEC:
         samples = reverberate(samples, sample_rate_hz, room_sec, direct_to_room_db, rng)
     if np.isfinite(snr_db):
         samples = add_noise(samples, snr_db, tilt, rng)
+    if _happens(limits.worn, rng):
+        samples = wear(samples, sample_rate_hz, rng)
+    if _happens(limits.mp3, rng):
+        samples = through_mp3(samples, sample_rate_hz, rng.uniform())
     samples = samples * np.float32(10 ** (gain_db / 20))
     peak = float(np.abs(samples).max(initial=0.0))
     if peak > _LOUDEST and peak > np.abs(clip).max(initial=0.0):
         samples = samples * np.float32(_LOUDEST / peak)
     return AugmentedClip(samples, time_factor(cents))
+
+
+def _happens(share: float, rng: np.random.Generator) -> bool:
+    """Draw whether something happens; what never happens draws nothing, so that other draws stay as they were."""
+    return share > 0 and rng.uniform() < share
 
 
 def time_factor(cents: float) -> float:
