@@ -1,5 +1,6 @@
 % Gives every note head, staff, bar line and bracket of an ending an id in LilyPond's SVG, and writes what the heads
 % stand for into the file HEADS_FILE. The ids of bar lines and brackets say what they are: "bar :|.", "volta 1.".
+% Those of staves name the score, too: "staff0-2".
 % Rows are separated by tabs; times are in quarters from the start of the score:
 %   tempo  score  onset  quarters-a-minute
 %   head   score  number  onset  grace  duration  pitch  staff
@@ -58,7 +59,7 @@
                  (+ 60 (ly:pitch-semitones pitch))
                  (if staff (object-address staff) 0))
                 (set! heads (cons grob heads))))))
-       ((staff-symbol-interface engraver grob source) (name-grob! grob "staff"))
+       ((staff-symbol-interface engraver grob source) (name-grob! grob (format #f "staff~a-" score)))
        ((tie-interface engraver grob source) (set! ties (cons grob ties))))
       ((finalize engraver)
        (for-each write-box heads)

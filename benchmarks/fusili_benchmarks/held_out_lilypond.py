@@ -8,16 +8,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 from lxml import etree
 
 from fusili_mir.errors import InputError
 from fusili_mir.pages.segments import Box
 from fusili_training.pitches import HIGHEST_PITCH, LOWEST_PITCH
 from fusili_training.sound.notes import DEFAULT_VELOCITY, SCORE_NOTE_DTYPE, ScoreNoteArray
+from fusili_training.sound.sounding_score import HEAD_DTYPE
 from fusili_training.sound.tempo import DEFAULT_QPM, WrittenTempo
 
 __all__ = ["LilypondPage", "LilypondScore", "read_lilypond_score", "read_svg_page"]
@@ -41,22 +43,31 @@ class LilypondScore:
         Number of a head -> row of its note, for the heads at which notes are struck.
     boxes : mapping
         Number of a head -> its box in staff spaces around its origin, y downwards.
+    heads : np.ndarray of `HEAD_DTYPE`
+        All heads of the notes, those after a tie among them; their ids are their numbers.
     """
 
     notes: ScoreNoteArray
     tempo: WrittenTempo
     row_of_head: Mapping[int, int]
     boxes: Mapping[int, Box]
+    heads: npt.NDArray[np.void] = field(default_factory=lambda: np.zeros(0, HEAD_DTYPE))
 
 
 @dataclass(frozen=True)
 class LilypondPage:
-    """One page, in staff spaces: its size, its systems from top to bottom, and its heads by number."""
+    """One page, in staff spaces.
+
+    Its size, its systems from top to bottom, its heads by number, and for each system its staves from top to
+    bottom and the x of its bar lines, once for every staff.
+    """
 
     width: float
     height: float
     systems: tuple[Box, ...]
     heads: Mapping[int, Box]
+    staves: tuple[tuple[Box, ...], ...] = ()
+    bar_lines: tuple[tuple[float, ...], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -67,6 +78,10 @@ class _Head:
     duration_quarter: float
     pitch: int
     staff: str
+
+    @property
+    def end_quarter(self) -> float:
+        return self.onset_quarter + (0.0 if self.grace else self.duration_quarter)
 
 
 def read_lilypond_score(table: str | Path) -> LilypondScore:
@@ -111,7 +126,7 @@ def read_lilypond_score(table: str | Path) -> LilypondScore:
     places = sorted(marks)
     notes, row_of_head = _sounding(heads, continued)
     tempo = WrittenTempo(tuple(places), tuple(marks[place] for place in places))
-    return LilypondScore(notes, tempo, row_of_head, boxes)
+    return LilypondScore(notes, tempo, row_of_head, boxes, _heads_of_notes(heads, continued, row_of_head))
 
 
 def _grace_and_length(row: Sequence[str]) -> tuple[float, float]:
@@ -145,10 +160,7 @@ def _sounding(heads: Sequence[_Head], continued: Mapping[int, int]) -> tuple[Sco
     staves = {staff: place for place, staff in enumerate(dict.fromkeys(head.staff for head in heads))}
     notes = np.zeros(len(struck), SCORE_NOTE_DTYPE)
     for note, head in zip(notes, struck, strict=True):
-        last = head
-        while last.number in continued:
-            last = by_number[continued[last.number]]
-        end_quarter = last.onset_quarter + last.duration_quarter
+        end_quarter = _tied(head.number, by_number, continued)[-1].end_quarter
         note["id"], note["pitch"] = str(head.number), head.pitch
         note["onset_quarter"] = head.onset_quarter
         note["duration_quarter"] = 0.0 if head.grace else end_quarter - head.onset_quarter
@@ -156,6 +168,28 @@ def _sounding(heads: Sequence[_Head], continued: Mapping[int, int]) -> tuple[Sco
         note["velocity"], note["held"] = DEFAULT_VELOCITY, 1.0
         note["staff"] = note["voice"] = staves[head.staff]
     return notes, {head.number: row for row, head in enumerate(struck)}
+
+
+def _tied(number: int, by_number: Mapping[int, _Head], continued: Mapping[int, int]) -> list[_Head]:
+    """Return a head and those that ties continue it to."""
+    heads = [by_number[number]]
+    while heads[-1].number in continued:
+        heads.append(by_number[continued[heads[-1].number]])
+    return heads
+
+
+def _heads_of_notes(
+    heads: Sequence[_Head], continued: Mapping[int, int], row_of_head: Mapping[int, int]
+) -> npt.NDArray[np.void]:
+    by_number = {head.number: head for head in heads}
+    rows = []
+    for number, row in row_of_head.items():
+        tied = _tied(number, by_number, continued)
+        rows += [
+            (str(head.number), row, head.onset_quarter, head.end_quarter, head is tied[0], head is tied[-1])
+            for head in tied
+        ]
+    return np.array(rows, HEAD_DTYPE)
 
 
 def _grace_steps(head: _Head, heads: Sequence[_Head]) -> int:
@@ -171,7 +205,7 @@ def _grace_steps(head: _Head, heads: Sequence[_Head]) -> int:
 
 
 def read_svg_page(svg: str, boxes: Mapping[int, Box]) -> LilypondPage:
-    """Find the systems and note heads of a page.
+    """Find the systems, staves, bar lines and note heads of a page.
 
     Parameters
     ----------
@@ -187,12 +221,15 @@ def read_svg_page(svg: str, boxes: Mapping[int, Box]) -> LilypondPage:
     _, _, width, height = (float(value) for value in str(root.get("viewBox")).split())
     heads: dict[int, Box] = {}
     staves: list[tuple[str, Box]] = []
+    bar_lines: list[tuple[float, float]] = []  # x and y
     for group in root.iter(f"{_SVG}g"):
         name = group.get("id") or ""
         if name.startswith("head") and int(name[4:]) in boxes:
             box = boxes[int(name[4:])]
             for x, y in _origins(group)[:1]:  # none for a head that is hidden
                 heads[int(name[4:])] = Box(x + box.x0, y + box.y0, x + box.x1, y + box.y1)
+        elif name.startswith("bar "):
+            bar_lines += _origins(group)[:1]
         elif name.startswith("staff"):
             lines = [
                 (x, y, _length(line))
@@ -203,7 +240,17 @@ def read_svg_page(svg: str, boxes: Mapping[int, Box]) -> LilypondPage:
                 staves.append(
                     (name, Box(left, min(y for _, y, _ in lines), right, max(y for _, y, _ in lines)))
                 )
-    return LilypondPage(width, height, _systems(staves), heads)
+    grouped = _grouped(staves)
+    systems = tuple(_around(group) for group in grouped)
+    lines_of = [sorted(x for x, y in bar_lines if box.y0 <= y <= box.y1) for box in systems]
+    return LilypondPage(
+        width,
+        height,
+        systems,
+        heads,
+        tuple(_one_below_the_other(group) for group in grouped),
+        tuple(tuple(lines) for lines in lines_of),
+    )
 
 
 def _origins(group: etree._Element) -> list[tuple[float, float]]:
@@ -216,19 +263,32 @@ def _length(line: etree._Element) -> float:
     return float(str(line.get("x2")))
 
 
-def _systems(staves: Sequence[tuple[str, Box]]) -> tuple[Box, ...]:
-    """Group staves from top to bottom; a system begins where a staff comes again."""
+def _grouped(staves: Sequence[tuple[str, Box]]) -> list[list[Box]]:
+    """Group staves from top to bottom; a system begins where a staff comes again, or another score begins."""
     groups: list[dict[str, Box]] = []
+    score = ""
     for name, box in sorted(staves, key=lambda staff: staff[1].y0):
-        if not groups or name in groups[-1]:
+        if not groups or name in groups[-1] or name.rpartition("-")[0] != score:
             groups.append({})
-        groups[-1][name] = box
-    return tuple(
-        Box(
-            min(box.x0 for box in group.values()),
-            min(box.y0 for box in group.values()),
-            max(box.x1 for box in group.values()),
-            max(box.y1 for box in group.values()),
-        )
-        for group in groups
+        groups[-1][name], score = box, name.rpartition("-")[0]
+    return [list(group.values()) for group in groups]
+
+
+def _around(boxes: Sequence[Box]) -> Box:
+    return Box(
+        min(box.x0 for box in boxes),
+        min(box.y0 for box in boxes),
+        max(box.x1 for box in boxes),
+        max(box.y1 for box in boxes),
     )
+
+
+def _one_below_the_other(boxes: Sequence[Box]) -> tuple[Box, ...]:
+    """Join staves at the same height: a staff that stops and begins again in its system."""
+    joined: list[Box] = []
+    for box in boxes:
+        if joined and box.y0 < joined[-1].y1:
+            joined[-1] = _around([joined[-1], box])
+        else:
+            joined.append(box)
+    return tuple(joined)

@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-import io
-import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-import soundfile
-from PIL import Image
 
-from fusili_mir.arrays import Bool, Float32, GreyImage, Table
 from fusili_mir.pages.engraving import EngravingOptions, engrave, engrave_excerpts
-from fusili_mir.pages.segments import Segment, cut_segment
 from fusili_mir.scores.loading import read_any_score_file
 from fusili_mir.scores.score_file import ScoreFile
 from fusili_training.notation.layouts import Layout, draw_layouts, lay_out
@@ -24,42 +18,18 @@ from fusili_training.notation.mutations import mutate
 from fusili_training.random_streams import random_stream
 from fusili_training.rendering.corpus import CorpusPiece
 from fusili_training.rendering.page_condition import PageCondition, condition_pages
-from fusili_training.rendering.render_recipe import AudioOptions, RenderRecipe
-from fusili_training.rendering.rendition import ClipTimes, Rendition
-from fusili_training.rendering.segment_spans import Span, list_spans, segment_of, square_spans
+from fusili_training.rendering.render_recipe import RenderRecipe
+from fusili_training.rendering.rendition import Rendition
+from fusili_training.rendering.segment_pair import LeftOutError, Rendering, Sample, make_sample, segment_key
+from fusili_training.rendering.segment_spans import Span, list_spans, square_spans
 from fusili_training.rendering.sound_choice import draw_banks
 from fusili_training.sound.expression import draw_expression, perform
 from fusili_training.sound.human_rendition import HumanRendition, follow_performance
 from fusili_training.sound.human_timing import read_played_notes
-from fusili_training.sound.played_clip import pack_clip
 from fusili_training.sound.score_clock import read_score_clock
 from fusili_training.sound.sounding_score import SoundingScore, read_sounding_score
-from fusili_training.truth import TRUTH_DTYPE, TruthArray, truth_to_json
 
 __all__ = ["PieceReport", "Sample", "render_piece"]
-
-ENDINGS = {"flac": "flac", "notes": "npz", "opus": "ogg"}
-"""Codec of a clip -> ending of its file."""
-
-_PNG_LEVEL = 6
-
-
-@dataclass(frozen=True)
-class Sample:
-    """One pair as it is stored; `members` maps file suffixes to bytes, in order.
-
-    Width and duration are for the index, which helps to batch pairs of similar size.
-    """
-
-    key: str
-    mutant_of: str | None
-    members: dict[str, bytes]
-    width_px: int = 0
-    duration_sec: float = 0.0
-
-
-class _DroppedError(Exception):
-    """The reason why a segment is left out."""
 
 
 @dataclass
@@ -113,15 +83,6 @@ def render_piece(piece: CorpusPiece, recipe: RenderRecipe, report: PieceReport) 
 
 
 @dataclass(frozen=True, eq=False)
-class _Rendering:
-    """A span, the pages that show it, and the performance in which it is heard."""
-
-    span: Span
-    pages: PageCondition
-    rendition: Rendition
-
-
-@dataclass(frozen=True, eq=False)
 class _Mutant:
     """A mutated score and its performance."""
 
@@ -154,17 +115,17 @@ class _LayoutRenderer:
         options = self._draw_engraving_options()
         originals, mutants = self._renderings(options)
         for number, original in enumerate(originals):
-            key = f"{self._piece.id}.{self._layout}.{number}"
             try:
-                yield self._sample(key, None, original)
+                yield self._sample(number, original)
                 self._report.segments += 1
                 if mutants is not None:
-                    yield self._sample(f"{key}.mutant", key, mutants[number])
+                    key = segment_key(self._piece, self._layout, number)
+                    yield self._sample(number, mutants[number], key)
                     self._report.mutants += 1
-            except _DroppedError as reason:
+            except LeftOutError as reason:
                 self._report.dropped[str(reason)] += 1
 
-    def _renderings(self, options: EngravingOptions) -> tuple[list[_Rendering], list[_Rendering] | None]:
+    def _renderings(self, options: EngravingOptions) -> tuple[list[Rendering], list[Rendering] | None]:
         """Engrave and perform the piece, and its mutant if there is to be one: one rendering per segment."""
         segment = self._recipe.segment
         rendition = self._played(self._score)
@@ -177,7 +138,7 @@ class _LayoutRenderer:
             )
         pages = self._engraved(self._score_file, options)
         spans = list_spans(pages.systems, pages.measures, segment)
-        originals = [_Rendering(span, pages, rendition) for span in spans]
+        originals = [Rendering(span, pages, rendition) for span in spans]
         if mutant is None:
             return originals, None
         line_starts = {
@@ -186,14 +147,14 @@ class _LayoutRenderer:
         }
         write_line_breaks(mutant.score_file.root, line_starts)
         twin_pages = self._engraved(mutant.score_file, replace(options, breaks="line"))
-        return originals, [_Rendering(span, twin_pages, mutant.rendition) for span in spans]
+        return originals, [Rendering(span, twin_pages, mutant.rendition) for span in spans]
 
     def _apart(
         self, spans: Sequence[Span], score_file: ScoreFile, options: EngravingOptions, rendition: Rendition
-    ) -> list[_Rendering]:
+    ) -> list[Rendering]:
         excerpts = engrave_excerpts(score_file, [(span.first, span.last) for span in spans], options)
         return [
-            _Rendering(
+            Rendering(
                 span,
                 condition_pages(excerpt, self._recipe.page, self._stream("pages", span.first)),
                 rendition,
@@ -249,115 +210,5 @@ class _LayoutRenderer:
         twin = ScoreFile(self._score_file.filename, "musicxml", changed.mutant)
         return _Mutant(twin, self._played(replace(self._score, notes=notes)))
 
-    def _sample(self, key: str, mutant_of: str | None, rendering: _Rendering) -> Sample:
-        """Return the pair of a span, or raise `_DroppedError` if it is left out."""
-        span, pages, rendition = rendering.span, rendering.pages, rendering.rendition
-        options, audio = self._recipe.segment, self._recipe.audio
-        segment = segment_of(span, pages.systems, pages.staves, pages.measures, options)
-        if segment is None:
-            raise _DroppedError("not in one line")
-        by_staff = options.shape == "staff_strips"
-        if by_staff and segment.width_px > options.max_width_px:
-            raise _DroppedError("too wide")
-        leads = self._stream("lead", span.first).uniform(0.0, audio.lead_sec, size=2)
-        clip = rendition.clip_times(span, *leads)
-        if clip.duration_sec > options.max_duration_sec:
-            if not options.cut_long:
-                raise _DroppedError("too long")
-            clip = replace(clip, duration_sec=options.max_duration_sec)
-        truth = _truth(span, segment, clip, pages.notes, rendition, by_staff)
-        if not truth["struck"].any():
-            raise _DroppedError("no notes")
-        described = {
-            "piece": self._piece.id,
-            "layout": self._layout,
-            "number": int(key.split(".")[2]),
-            "mutant_of": mutant_of,
-            "shape": options.shape,
-            "licence": self._piece.licence,
-            "split": self._piece.split,
-            "n_staves": len(segment.pieces) if by_staff else 1,
-            "strip_height_px": options.strip_height_px if by_staff else options.side_px,
-            "space_px": options.space_px if by_staff else None,
-            "sample_rate_hz": audio.sample_rate_hz,
-            "start_sec": round(clip.start_sec, 5),
-            "duration_sec": round(clip.duration_sec, 5),
-            "notes": truth_to_json(truth),
-        }
-        image = cut_segment(segment, pages.images)
-        return Sample(
-            key,
-            mutant_of,
-            {
-                "png": _png(image),
-                ENDINGS[audio.codec]: _sound(span, clip, rendition, self._recipe),
-                "json": json.dumps(described, separators=(",", ":")).encode(),
-            },
-            image.shape[1],
-            round(clip.duration_sec, 5),
-        )
-
-
-def _truth(
-    span: Span, segment: Segment, clip: ClipTimes, boxes: Table, rendition: Rendition, by_staff: bool
-) -> TruthArray:
-    """Return the heads that are visible in a segment and heard in its clip."""
-    row_of_head = rendition.score.row_of_head
-    in_span = boxes[(boxes["measure"] >= span.first) & (boxes["measure"] <= span.last)]
-    known = in_span[[str(head) in row_of_head for head in in_span["notated_id"]]]
-    heads = rendition.score.heads[[row_of_head[str(head)] for head in known["notated_id"]]]
-    heard = rendition.is_heard(heads)
-    known, heads = known[heard], heads[heard]
-    times = rendition.times_of(heads)
-    truth = np.zeros(len(known), dtype=TRUTH_DTYPE)
-    truth["id"], truth["measure"], truth["staff"] = known["notated_id"], known["measure"], known["staff"]
-    truth["pitch"] = rendition.performed["pitch"][heads["note"]]
-    truth["onset_sec"] = np.clip(times.onset_sec - clip.start_sec, 0.0, clip.duration_sec)
-    truth["offset_sec"] = np.clip(times.offset_sec - clip.start_sec, 0.0, clip.duration_sec)
-    truth["struck"] = times.struck
-    shown = _map_boxes(segment, known, truth, by_staff)
-    heard = times.onset_sec - clip.start_sec < clip.duration_sec  # a clip may end before its measures do
-    truth = truth[shown & heard]
-    return np.asarray(truth[np.lexsort((truth["pitch"], truth["onset_sec"]))])
-
-
-def _map_boxes(segment: Segment, boxes: Table, truth: TruthArray, by_staff: bool) -> Bool:
-    """Write the boxes of the heads in pixels of the segment, and return which heads are visible.
-
-    In staff strips, a head belongs to the strip of its staff, even if another staff is nearer.
-    """
-    shown = np.zeros(len(boxes), dtype=bool)
-    for row, box in enumerate(boxes):
-        middle_x, middle_y = (box["x0"] + box["x1"]) / 2, (box["y0"] + box["y1"]) / 2
-        pieces = [segment.pieces[int(box["staff"])]] if by_staff else segment.pieces
-        for piece in pieces:
-            if piece.page == box["page"] and piece.on_page.holds(middle_x, middle_y):
-                x, y = piece.on_page.map_to(
-                    piece.in_segment, np.array([box["x0"], box["x1"]]), np.array([box["y0"], box["y1"]])
-                )
-                truth[row]["x0"], truth[row]["x1"] = x
-                truth[row]["y0"], truth[row]["y1"] = y
-                shown[row] = True
-    return shown
-
-
-def _png(image: GreyImage) -> bytes:
-    buffer = io.BytesIO()
-    Image.fromarray(image).save(buffer, format="PNG", compress_level=_PNG_LEVEL)
-    return buffer.getvalue()
-
-
-def _sound(span: Span, clip: ClipTimes, rendition: Rendition, recipe: RenderRecipe) -> bytes:
-    """Return the sound of a clip as it is stored."""
-    alone = recipe.segment.alone
-    if recipe.audio.codec == "notes":
-        notes = rendition.notes_of(span, clip, alone)
-        return pack_clip(notes, rendition.banks, clip.duration_sec, clip.start_sec)
-    return _encoded(rendition.sound_of(span, clip, alone), recipe.audio)
-
-
-def _encoded(samples: Float32, audio: AudioOptions) -> bytes:
-    buffer = io.BytesIO()
-    kind = {"flac": ("FLAC", "PCM_16"), "opus": ("OGG", "OPUS")}[audio.codec]
-    soundfile.write(buffer, samples, audio.sample_rate_hz, format=kind[0], subtype=kind[1])
-    return buffer.getvalue()
+    def _sample(self, number: int, rendering: Rendering, mutant_of: str | None = None) -> Sample:
+        return make_sample(self._piece, self._layout, number, rendering, self._recipe, mutant_of)

@@ -13,11 +13,11 @@ import importlib.metadata
 import json
 import os
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import joblib
 from joblib.parallel import LokyBackend
@@ -40,11 +40,14 @@ from fusili_training.sound.soundbank import save_soundbank
 from fusili_training.sound.soundfonts import Soundfont, choose_soundfont, find_soundfont
 from fusili_training.splits import SPLITS, stable_fraction
 
-__all__ = ["FORMAT", "render_corpus"]
+__all__ = ["FORMAT", "PieceRenderer", "render_corpus", "save_manifest_so_far"]
 
 FORMAT = 1
 _SETTINGS, _MANIFEST = "render.json", "manifest.json"
 _LIBRARIES = ("verovio", "partitura", "numpy", "pillow", "soundfile", "skia-python", "resvg_py")
+
+PieceRenderer: TypeAlias = Callable[[CorpusPiece, RenderRecipe, PieceReport], Iterator[Sample]]
+"""Yields the pairs of a piece and fills its report."""
 
 
 @dataclass(frozen=True)
@@ -62,6 +65,7 @@ def render_corpus(
     backend: str | None = None,
     backend_options: Mapping[str, Any] | None = None,
     progress: bool = False,
+    render: PieceRenderer = render_piece,
 ) -> dict[str, Any]:
     """Render a corpus into shards.
 
@@ -80,6 +84,8 @@ def render_corpus(
         Options of the backend, such as ``scheduler_host`` for Dask.
     progress : bool
         Whether to show a progress bar on a terminal.
+    render : PieceRenderer
+        Renders one piece; it must go to other processes with pickle.
 
     Returns
     -------
@@ -104,7 +110,7 @@ def render_corpus(
             # Workers get the names of what is used: on a cluster, all machines then use the same.
             used = tuple(fonts[name].name for name in recipe.audio.soundfonts)
             recipe = replace(recipe, audio=replace(recipe.audio, soundfonts=used))
-            return _render(plans, folder, recipe, settings, jobs, progress_shown(progress))
+            return _render(plans, folder, recipe, settings, jobs, progress_shown(progress), render)
 
 
 def _render(
@@ -114,6 +120,7 @@ def _render(
     settings: dict[str, Any],
     jobs: int,
     shown: bool,
+    render: PieceRenderer,
 ) -> dict[str, Any]:
     n_pieces = sum(len(plan.pieces) for plan in plans)
     open_plans = [plan for plan in plans if not sidecar_of(out / plan.name).is_file()]
@@ -125,11 +132,31 @@ def _render(
     with tqdm(total=n_pieces, initial=n_pieces - n_open, unit=" pieces", disable=not shown) as bar:
         parallel = joblib.Parallel(n_jobs=jobs, return_as=_result_order(), batch_size=1)
         for plan in parallel(
-            joblib.delayed(_render_shard)(plan, out, recipe, os.getpid()) for plan in open_plans
+            joblib.delayed(_render_shard)(plan, out, recipe, os.getpid(), render) for plan in open_plans
         ):
             bar.update(len(plan.pieces))
     manifest = _manifest(settings, [_read_json(sidecar_of(out / plan.name)) for plan in plans])
     write_json(out / _MANIFEST, manifest)
+    return manifest
+
+
+def save_manifest_so_far(out: str | Path) -> dict[str, Any]:
+    """Write the manifest of the shards that a run has finished, so that they can be read while it goes on.
+
+    Parameters
+    ----------
+    out : str or Path
+        Folder of a run.
+
+    Returns
+    -------
+    dict
+        The content of ``manifest.json``, which the run replaces at its end.
+    """
+    folder = Path(out)
+    sidecars = [_read_json(file) for file in sorted(folder.glob("shard-*.json"))]
+    manifest = _manifest(_read_json(folder / _SETTINGS), sidecars)
+    write_json(folder / _MANIFEST, manifest)
     return manifest
 
 
@@ -265,11 +292,13 @@ def _result_order() -> str:
     return "generator_unordered" if active.supports_return_generator else "list"
 
 
-def _render_shard(plan: _ShardPlan, out: Path, recipe: RenderRecipe, parent: int) -> _ShardPlan:
+def _render_shard(
+    plan: _ShardPlan, out: Path, recipe: RenderRecipe, parent: int, render: PieceRenderer
+) -> _ShardPlan:
     """Write one shard and its JSON file; if this is a worker of `parent`, it does not outlive it."""
     end_with_parent(parent)
     reports: list[PieceReport] = []
-    written = write_shard(out / plan.name, _samples(plan.pieces, recipe, reports))
+    written = write_shard(out / plan.name, _samples(plan.pieces, recipe, reports, render))
     content = {
         "shard": plan.name,
         "split": plan.split,
@@ -284,13 +313,13 @@ def _render_shard(plan: _ShardPlan, out: Path, recipe: RenderRecipe, parent: int
 
 
 def _samples(
-    pieces: Iterable[CorpusPiece], recipe: RenderRecipe, reports: list[PieceReport]
+    pieces: Iterable[CorpusPiece], recipe: RenderRecipe, reports: list[PieceReport], render: PieceRenderer
 ) -> Iterator[Sample]:
     """Yield the pairs of some pieces; a piece that fails half-way yields none."""
     for piece in pieces:
         report = PieceReport(piece.id, piece.licence)
         try:
-            samples = list(render_piece(piece, recipe, report))
+            samples = list(render(piece, recipe, report))
         except (OutputError, MissingExtraError):
             raise
         except Exception as error:  # noqa: BLE001 - one broken score must not stop the corpus

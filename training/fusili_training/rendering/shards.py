@@ -20,7 +20,7 @@ from typing import IO, Any
 
 from fusili_mir.errors import OutputError
 from fusili_mir.whole_files import whole_file
-from fusili_training.rendering.pair_segments import Sample
+from fusili_training.rendering.segment_pair import Sample
 
 __all__ = ["shard_name", "sidecar_of", "write_json", "write_shard"]
 
