@@ -100,6 +100,23 @@ def test_rendering_depends_on_nothing_but_piece_and_recipe(corpus: Path, small_r
     assert all(a.members["flac"] != b.members["flac"] for a, b in zip(first, other, strict=False))
 
 
+def test_ossias_and_fingerings_are_seen_and_not_heard(corpus: Path, small_recipe: RenderRecipe) -> None:
+    song = next(piece for piece in list_corpus(corpus) if piece.id == "song")
+    without, with_both = (
+        _render(song, replace(small_recipe, page=PageOptions(ossias=share, fingerings=share)))
+        for share in (0.0, 1.0)
+    )
+    assert [s.key for s in without] == [s.key for s in with_both]
+    for bare, edited in zip(without, with_both, strict=True):
+        assert bare.members["flac"] == edited.members["flac"]
+        bare_notes, notes = (json.loads(s.members["json"])["notes"] for s in (bare, edited))
+        for name in ("id", "pitch", "onset_sec", "staff"):
+            assert [note[name] for note in bare_notes] == [note[name] for note in notes]
+    assert any(
+        bare.members["png"] != edited.members["png"] for bare, edited in zip(without, with_both, strict=True)
+    )
+
+
 def test_a_square_shows_measures_over_several_lines(corpus: Path, small_recipe: RenderRecipe) -> None:
     piano = next(piece for piece in list_corpus(corpus) if piece.id == "piano")
     recipe = replace(small_recipe, segment=SegmentOptions(shape="square"), page=PageOptions())

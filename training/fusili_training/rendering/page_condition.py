@@ -1,4 +1,4 @@
-"""Engraved pages as the runtime sees them: printed, degraded, slightly rotated, their staves slightly misplaced.
+"""Engraved pages as the runtime sees them: printed, degraded, slightly turned, their staves slightly misplaced.
 
 The boxes follow the changes: they say where things lie on the changed pages.
 """
@@ -16,6 +16,7 @@ from fusili_mir.pages.page_sources import EngravedPage, PageSource
 from fusili_mir.pages.pages import PageImages
 from fusili_mir.pages.raster import page_size_px
 from fusili_training.rendering.degrade import Degradation
+from fusili_training.rendering.ossias import OssiaStyle, add_ossias
 from fusili_training.rendering.print_defects import PrintDefects
 from fusili_training.rendering.render_recipe import PageOptions
 
@@ -56,7 +57,9 @@ class _DegradedPage:
         return self.degradation.apply(self.source.read(), np.random.default_rng(self.seed))
 
 
-def condition_pages(engraving: Engraving, options: PageOptions, rng: np.random.Generator) -> PageCondition:
+def condition_pages(
+    engraving: Engraving, options: PageOptions, rng: np.random.Generator, ossias: OssiaStyle | None = None
+) -> PageCondition:
     """Draw the condition of the pages of one score.
 
     Parameters
@@ -64,6 +67,8 @@ def condition_pages(engraving: Engraving, options: PageOptions, rng: np.random.G
     engraving : Engraving
     options : PageOptions
     rng : np.random.Generator
+    ossias : OssiaStyle, optional
+        By default, the pages have none.
 
     Returns
     -------
@@ -74,6 +79,8 @@ def condition_pages(engraving: Engraving, options: PageOptions, rng: np.random.G
     degradation = replace(drawn, rotation_deg=options.rotation_deg * rng.uniform(-1.0, 1.0))
     page_seed = int(rng.integers(2**32))
     sources: list[PageSource] = [EngravedPage(svg) for svg in engraving.svgs]
+    if ossias is not None:
+        sources = add_ossias(sources, engraving, ossias)
     boxes = [engraving.systems, engraving.staves, engraving.measures, engraving.notes]
     sizes = [page_size_px(svg) for svg in engraving.svgs] if degraded or options.printed else []
     if options.printed:

@@ -12,11 +12,13 @@ import numpy as np
 from fusili_mir.pages.engraving import EngravingOptions, engrave, engrave_excerpts
 from fusili_mir.scores.loading import read_any_score_file
 from fusili_mir.scores.score_file import ScoreFile
+from fusili_training.notation.fingerings import FingeringStyle, write_fingerings
 from fusili_training.notation.layouts import Layout, draw_layouts, lay_out
 from fusili_training.notation.line_breaks import write_line_breaks
 from fusili_training.notation.mutations import mutate
 from fusili_training.random_streams import random_stream
 from fusili_training.rendering.corpus import CorpusPiece
+from fusili_training.rendering.ossias import OssiaStyle
 from fusili_training.rendering.page_condition import PageCondition, condition_pages
 from fusili_training.rendering.render_recipe import RenderRecipe
 from fusili_training.rendering.rendition import Rendition
@@ -105,7 +107,10 @@ class _LayoutRenderer:
     ) -> None:
         self._piece, self._layout, self._recipe, self._report = piece, layout, recipe, report
         laid_out = lay_out(score_file, layout)
-        self._score_file, self._score, self._human = laid_out.score_file, score, human
+        self._score_file, self._score, self._human = self._fingered(laid_out.score_file), score, human
+        of_ossias = self._stream("ossias")
+        has_ossias = of_ossias.uniform() < recipe.page.ossias
+        self._ossias = OssiaStyle.draw(of_ossias) if has_ossias else None
         self._parts = [i for i, part_id in enumerate(score.part_ids) if part_id in laid_out.part_ids]
         if score_file.kind == "mei":
             self._parts = list(range(len(score.part_ids)))
@@ -156,7 +161,7 @@ class _LayoutRenderer:
         return [
             Rendering(
                 span,
-                condition_pages(excerpt, self._recipe.page, self._stream("pages", span.first)),
+                condition_pages(excerpt, self._recipe.page, self._stream("pages", span.first), self._ossias),
                 rendition,
             )
             for span, excerpt in zip(spans, excerpts, strict=True)
@@ -167,7 +172,7 @@ class _LayoutRenderer:
 
     def _draw_engraving_options(self) -> EngravingOptions:
         ranges, rng = self._recipe.engraving, self._stream("engraving")
-        return EngravingOptions(
+        options = EngravingOptions(
             font=rng.choice(ranges.fonts).item(),
             page_width_mm=rng.uniform(*ranges.page_width_mm),
             staff_height_mm=rng.uniform(*ranges.staff_height_mm),
@@ -177,9 +182,18 @@ class _LayoutRenderer:
             staff_space_px=rng.uniform(*ranges.staff_space_px),
             header=False,
         )
+        return options if self._ossias is None else self._ossias.make_room(options)
 
     def _engraved(self, score_file: ScoreFile, options: EngravingOptions) -> PageCondition:
-        return condition_pages(engrave(score_file, options), self._recipe.page, self._stream("pages"))
+        engraving = engrave(score_file, options)
+        return condition_pages(engraving, self._recipe.page, self._stream("pages"), self._ossias)
+
+    def _fingered(self, score_file: ScoreFile) -> ScoreFile:
+        """Return the score as an editor may finger it; what sounds is read from the score without that."""
+        rng = self._stream("fingerings")
+        if rng.uniform() >= self._recipe.page.fingerings or score_file.kind != "musicxml":
+            return score_file
+        return replace(score_file, root=write_fingerings(score_file.root, FingeringStyle.draw(rng), rng))
 
     def _played(self, score: SoundingScore) -> Rendition:
         if self._human is None:

@@ -124,6 +124,11 @@ class PageOptions:
         Probability that the pages of a piece have the defects of an old print.
     defects : DefectLimits
         How large these are, as in `fusili_training.rendering.print_defects`.
+    ossias : float
+        Probability that the pages of a piece have ossias (`fusili_training.rendering.ossias`).
+    fingerings : float
+        Probability that the parts without words of a piece have fingerings
+        (`fusili_training.notation.fingerings`); MusicXML only.
     """
 
     degraded: float = 0.0
@@ -133,9 +138,11 @@ class PageOptions:
     staff_scale: float = 0.02
     printed: float = 0.0
     defects: DefectLimits = field(default_factory=DefectLimits)
+    ossias: float = 0.0
+    fingerings: float = 0.0
 
     def __post_init__(self) -> None:
-        for name in ("degraded", "strength", "printed"):
+        for name in ("degraded", "strength", "printed", "ossias", "fingerings"):
             _check(0 <= getattr(self, name) <= 1, name, getattr(self, name), "0 to 1")
         _check(0 <= self.rotation_deg <= 3, "rotation_deg", self.rotation_deg, "0 to 3")
         _check(0 <= self.staff_shift_spaces <= 2, "staff_shift_spaces", self.staff_shift_spaces, "0 to 2")
