@@ -86,8 +86,9 @@ def piano_recipe() -> RenderRecipe:
         solo_samples=(),
         singing=0.0,
     )
+    page = replace(recipe.page, ossias=0.0, fingerings=0.0)  # those are for what Verovio engraves
     engraving = replace(recipe.engraving, staff_space_px=SPACE_PX)
-    return replace(recipe, pieces_per_shard=1, audio=audio, engraving=engraving)
+    return replace(recipe, pieces_per_shard=1, audio=audio, page=page, engraving=engraving)
 
 
 def print_manifest(manifest: dict[str, Any]) -> None:
