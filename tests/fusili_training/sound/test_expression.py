@@ -55,6 +55,14 @@ styles = st.builds(
     articulation=st.floats(0, 0.5),
     pedal=st.floats(0, 1),
 )
+hands = st.builds(
+    Expression,
+    lead_sec=st.floats(0, 0.1),
+    hands_sec=st.floats(0, 0.2),
+    voicing=st.floats(0, 40),
+    pedal=st.floats(0, 1),
+    half_pedal=st.floats(0, 1),
+)
 seeds = st.integers(0, 2**32 - 1)
 
 
@@ -70,7 +78,7 @@ def test_without_amounts_the_performance_is_the_score(notes: np.ndarray, seed: i
     assert played["id"].tolist() == notes["id"].tolist()
 
 
-@given(scores, styles, seeds)
+@given(scores, st.one_of(styles, hands), seeds)
 def test_order_within_a_voice_is_kept_and_every_note_is_heard(
     notes: np.ndarray, style: Expression, seed: int
 ) -> None:
@@ -116,6 +124,12 @@ def test_one_amount_leaves_the_draws_of_the_others() -> None:
     assert (soft["velocity"] != loud["velocity"]).any()
 
 
+def test_hands_leave_the_draws_of_the_others() -> None:
+    notes = score([(60 + i, i / 2, 0.5, 0, 1) for i in range(20)])
+    plain, voiced = (perform(notes, TEMPO, replace(LIVELY, hands_sec=h), rng(3)) for h in (0.0, 0.1))
+    assert plain.tobytes() == voiced.tobytes()  # on one staff there is one hand
+
+
 def test_rubato_bends_the_tempo_by_about_its_amount() -> None:
     notes = score([(60, float(i), 1.0, 0, 1) for i in range(4000)])
     played = perform(notes, WrittenTempo((0.0,), (60.0,)), Expression(rubato=0.1, rubato_quarter=1.0), rng())
@@ -147,6 +161,54 @@ def test_a_pedal_span_prolongs_what_is_released_in_it() -> None:
     np.testing.assert_allclose(played["sounding_sec"], [1.5, 3.0])
 
 
+def test_a_half_pedal_lets_notes_ring_for_a_part_of_the_time_until_it_comes_up() -> None:
+    notes = score([(60, float(i), 0.5, 0, 1) for i in range(200)])
+    tempo = WrittenTempo((0.0,), (60.0,))
+    dry, half, full = (
+        perform(notes, tempo, Expression(pedal=pedal, pedal_quarter=1.0, half_pedal=share), rng())
+        for pedal, share in ((0.0, 0.0), (1.0, 1.0), (1.0, 0.0))
+    )
+    np.testing.assert_allclose(dry["sounding_sec"], 0.5)
+    np.testing.assert_allclose(
+        full["sounding_sec"], 1.0
+    )  # pressed until 0.5, and the pedal until the next beat
+    rung = (half["sounding_sec"] - 0.5) / 0.5
+    assert rung.min() >= 0.1
+    assert rung.max() <= 0.6
+    assert 0.3 < rung.mean() < 0.4
+
+
+def test_the_highest_note_of_a_hand_comes_first_and_is_louder() -> None:
+    notes = score([(pitch, float(i), 1.0, 0, 1) for i in range(100) for pitch in (48, 55, 60, 72)])
+    notes["staff"] = [staff for _ in range(100) for staff in (2, 2, 1, 1)]
+    played = perform(notes, WrittenTempo((0.0,), (60.0,)), Expression(lead_sec=0.02, voicing=10.0), rng())
+    late = played["onset_sec"].reshape(100, 4) - np.arange(100)[:, None]
+    assert (late[:, [0, 2]] == 0).all()  # the lower note of either hand
+    assert (late[:, [1, 3]] <= 0).all()
+    assert -0.025 < late[:, [1, 3]].mean() < -0.015
+    assert played["velocity"].reshape(100, 4).tolist() == [[64, 74, 64, 74]] * 100
+
+
+def test_hands_are_apart_by_about_their_amount_and_each_stays_together() -> None:
+    notes = score([(pitch, float(i), 1.0, 0, 1) for i in range(2000) for pitch in (48, 55, 60, 72)])
+    notes["staff"] = [staff for _ in range(2000) for staff in (2, 2, 1, 1)]
+    played = perform(notes, WrittenTempo((0.0,), (60.0,)), Expression(hands_sec=0.05), rng())
+    late = played["onset_sec"].reshape(2000, 4) - np.arange(2000)[:, None]
+    assert (late[:, 2:] == 0).all()
+    assert (late[:, 0] == late[:, 1]).all()
+    # a normal distribution that is clipped at two standard deviations has 0.96 of its spread
+    assert 0.044 < late[:, 0].std() < 0.052
+    assert 0.1 < np.corrcoef(late[:-1, 0], late[1:, 0])[0, 1] < 0.3
+
+
+def test_the_only_note_of_an_onset_and_voices_on_one_staff_are_left_alone() -> None:
+    notes = score([(60 + i, float(i), 1.0, 0, 1) for i in range(20)])
+    style = Expression(lead_sec=0.02, hands_sec=0.05, voicing=10.0)
+    played = perform(notes, WrittenTempo((0.0,), (60.0,)), style, rng())
+    np.testing.assert_array_equal(played["onset_sec"], np.arange(20.0))
+    assert set(played["velocity"]) == {64}
+
+
 def test_striking_a_key_again_ends_its_sound() -> None:
     notes = score([(60, 0, 4, 0, 1), (60, 1, 1, 0, 2)])
     played = perform(notes, WrittenTempo((0.0,), (60.0,)), Expression(), rng())
@@ -168,10 +230,10 @@ def test_no_notes_give_no_performance() -> None:
 @given(seeds)
 @settings(max_examples=30)
 def test_drawn_expressions_stay_within_their_limits(seed: int) -> None:
-    limits = replace(LIVELY, tempo_factor=1.5)
+    limits = replace(LIVELY, tempo_factor=1.5, lead_sec=0.03, hands_sec=0.1, voicing=20.0, half_pedal=0.5)
     drawn = draw_expression(limits, rng(seed))
     assert 1 / 1.5 <= drawn.tempo_factor <= 1.5
-    for name in ("rubato", "jitter_sec", "chord_spread_sec", "marks", "dynamics", "articulation", "pedal"):
+    for name in ("rubato", "jitter_sec", "marks", "pedal", "lead_sec", "hands_sec", "voicing", "half_pedal"):
         assert 0 <= getattr(drawn, name) <= getattr(limits, name)
 
 

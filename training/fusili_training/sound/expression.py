@@ -9,6 +9,11 @@ Rules
 - Grace notes are played before the beat. Each lasts `grace_sec`, or less if together they would fill more than
   half of the time since the previous onset of the voice. The main note does not move.
 - Random numbers are drawn whether or not an amount uses them, so changing one amount does not affect the others.
+- A part on several staves is played by hands: those of the lower staves come early or late together, a little
+  alike from one onset to the next. In each hand, the highest note of an onset may come first, and be louder.
+- A half pedal damps the strings in part: a note is heard for some of the time until the pedal comes up.
+
+How large all this is when people play: ``python benchmarks/human_laws.py``.
 """
 
 from __future__ import annotations
@@ -17,7 +22,7 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
-from fusili_mir.arrays import Float64, Int32
+from fusili_mir.arrays import Bool, Float64, Int32
 from fusili_mir.errors import InputError
 from fusili_training.sound.notes import (
     DEFAULT_VELOCITY,
@@ -37,6 +42,10 @@ _JITTER_LIMIT = 2.0  # jitter is clipped at this many standard deviations
 _SHORTEST_SEC = 0.03
 _PEDAL_DELAY_SEC = 0.08  # the pedal goes down after the keys
 _VELOCITY_RANGE = (16, 127)  # softer notes would be inaudible
+_HAND_MEMORY = 0.2  # correlation of how far hands are apart, from one onset to the next
+_HALF_PEDAL_SHARE = (0.1, 0.6)  # of the time until the pedal comes up, for which a note is heard
+_AMOUNTS = ("rubato", "jitter_sec", "chord_spread_sec", "marks", "dynamics", "articulation", "pedal")
+_AMOUNTS_OF_HANDS = ("lead_sec", "hands_sec", "voicing", "half_pedal")
 
 
 @dataclass(frozen=True)
@@ -54,6 +63,10 @@ class Expression:
     pedal: float = 0.0  # probability that a pedal span is pedalled
     pedal_quarter: float = 2.0  # length of a pedal span
     grace_sec: float = 0.08  # length of a grace note at tempo factor 1
+    lead_sec: float = 0.0  # how far the highest note of an onset comes before the others, on average
+    hands_sec: float = 0.0  # standard deviation of how far the hands are apart
+    voicing: float = 0.0  # velocity by which the highest note of an onset is louder
+    half_pedal: float = 0.0  # probability that a pedalled span has a half pedal
 
     def __post_init__(self) -> None:
         for field in fields(self):
@@ -63,7 +76,7 @@ class Expression:
         for name in ("tempo_factor", "rubato_quarter", "pedal_quarter", "grace_sec"):
             if getattr(self, name) == 0:
                 raise InputError(f"{name} is 0; expected a number above 0")
-        for name in ("pedal", "marks"):
+        for name in ("pedal", "half_pedal", "marks"):
             if getattr(self, name) > 1:
                 raise InputError(f"{name} is {getattr(self, name)}; expected a number from 0 to 1")
 
@@ -83,9 +96,11 @@ def draw_expression(limits: Expression, rng: np.random.Generator) -> Expression:
     Expression
     """
     reach = np.log(limits.tempo_factor)
+    hands = rng.spawn(1)[0]
     drawn = {
-        name: float(rng.uniform(0.0, 1.0)) * getattr(limits, name)
-        for name in ("rubato", "jitter_sec", "chord_spread_sec", "marks", "dynamics", "articulation", "pedal")
+        name: float(stream.uniform(0.0, 1.0)) * getattr(limits, name)
+        for stream, names in ((rng, _AMOUNTS), (hands, _AMOUNTS_OF_HANDS))
+        for name in names
     }
     return Expression(
         tempo_factor=float(np.exp(reach * rng.uniform(-1.0, 1.0))),
@@ -118,6 +133,7 @@ def perform(
         return played
     for name in ("id", "pitch", "part"):
         played[name] = notes[name]
+    hands = rng.spawn(1)[0]
     clock = _Clock(notes, tempo, style, rng)
     begin = clock.seconds(notes["onset_quarter"])
     end = clock.seconds(notes["onset_quarter"] + notes["duration_quarter"])
@@ -125,8 +141,10 @@ def perform(
 
     sway = rng.normal(size=len(notes)).clip(-_JITTER_LIMIT, _JITTER_LIMIT) * style.jitter_sec
     spread = rng.uniform(size=len(notes)) * style.chord_spread_sec
+    is_highest = _highest_of_hands(notes)
+    moved = sway + spread + _hand_delays(notes, style, hands) - is_highest * _leads(notes, style, hands)
     before, after = _voice_gaps(notes, begin)
-    onset = begin + np.clip(sway + spread, -_ROOM * before, _ROOM * after)
+    onset = begin + np.clip(moved, -_ROOM * before, _ROOM * after)
 
     score_sec = end - onset
     held = notes["held"].astype(np.float64) ** style.marks
@@ -134,8 +152,8 @@ def perform(
     floor = np.minimum(_SHORTEST_SEC, end - begin)
     played["onset_sec"] = onset
     played["duration_sec"] = np.maximum(score_sec * held * stretch, floor)
-    played["velocity"] = _velocities(notes, clock, style, rng)
-    played["sounding_sec"] = _pedalled(played, clock, style, rng)
+    played["velocity"] = _velocities(notes, is_highest, clock, style, rng)
+    played["sounding_sec"] = _pedalled(played, clock, style, rng, hands)
     end_at_next_stroke(played)
     return played
 
@@ -198,16 +216,54 @@ def _voice_gaps(notes: ScoreNoteArray, begin: Float64) -> tuple[Float64, Float64
     return before, after
 
 
-def _velocities(notes: ScoreNoteArray, clock: _Clock, style: Expression, rng: np.random.Generator) -> Int32:
+def _highest_of_hands(notes: ScoreNoteArray) -> Bool:
+    """Return which notes are the highest of several that a hand begins together, (n,)."""
+    order = np.lexsort((-notes["pitch"], notes["onset_quarter"], notes["staff"], notes["part"]))
+    together = [notes[name][order] for name in ("part", "staff", "onset_quarter")]
+    same = np.logical_and.reduce([row[1:] == row[:-1] for row in together])
+    is_first = np.concatenate([[True], ~same])
+    has_next = np.concatenate([same, [False]])
+    highest = np.zeros(len(notes), dtype=bool)
+    highest[order] = is_first & has_next
+    return highest
+
+
+def _leads(notes: ScoreNoteArray, style: Expression, rng: np.random.Generator) -> Float64:
+    """Return how far each note would come before the others of its hand, in seconds, (n,)."""
+    return np.asarray(rng.uniform(0.0, 2.0, size=len(notes)) * style.lead_sec)
+
+
+def _hand_delays(notes: ScoreNoteArray, style: Expression, rng: np.random.Generator) -> Float64:
+    """Return how far the hand of each note is behind that of the upper staff of its part, in seconds, (n,)."""
+    onsets, place = np.unique(notes["onset_quarter"], return_inverse=True)
+    apart = rng.normal(size=len(onsets))
+    for number in range(1, len(onsets)):
+        apart[number] = _HAND_MEMORY * apart[number - 1] + np.sqrt(1 - _HAND_MEMORY**2) * apart[number]
+    apart = apart.clip(-_JITTER_LIMIT, _JITTER_LIMIT) * style.hands_sec
+    upper = {part: notes["staff"][notes["part"] == part].min() for part in np.unique(notes["part"])}
+    is_lower = notes["staff"] > np.array([upper[part] for part in notes["part"]])
+    return np.where(is_lower, apart[place.reshape(-1)], 0.0)
+
+
+def _velocities(
+    notes: ScoreNoteArray, is_highest: Bool, clock: _Clock, style: Expression, rng: np.random.Generator
+) -> Int32:
     turns = np.arange(clock.first, clock.last + 2 * style.rubato_quarter, style.rubato_quarter)
     slow = np.interp(notes["onset_quarter"], turns, rng.normal(size=len(turns)))
     quick = rng.normal(size=len(notes))
     marked = DEFAULT_VELOCITY + style.marks * (notes["velocity"] - DEFAULT_VELOCITY)
-    velocity = np.rint(marked + style.dynamics * (slow + quick) * np.sqrt(0.5))
+    voiced = marked + style.voicing * is_highest
+    velocity = np.rint(voiced + style.dynamics * (slow + quick) * np.sqrt(0.5))
     return np.asarray(np.clip(velocity, *_VELOCITY_RANGE), dtype=np.int32)
 
 
-def _pedalled(played: PerformedArray, clock: _Clock, style: Expression, rng: np.random.Generator) -> Float64:
+def _pedalled(
+    played: PerformedArray,
+    clock: _Clock,
+    style: Expression,
+    rng: np.random.Generator,
+    hands: np.random.Generator,
+) -> Float64:
     """Return how long the keys and the pedal let each note sound, in seconds, (n,)."""
     release = played["onset_sec"] + played["duration_sec"]
     # One span after the end of the score, in which the pedal stays up.
@@ -216,5 +272,8 @@ def _pedalled(played: PerformedArray, clock: _Clock, style: Expression, rng: np.
     borders_sec = clock.seconds(spans)
     span = np.clip(np.searchsorted(borders_sec, release, side="right") - 1, 0, len(down) - 1)
     caught = down[span] & (release > borders_sec[span] + _PEDAL_DELAY_SEC)
-    heard_until = np.where(caught, np.maximum(release, borders_sec[span + 1]), release)
+    is_half = hands.uniform(size=len(down)) < style.half_pedal
+    damped = np.where(is_half, 1.0 - hands.uniform(*_HALF_PEDAL_SHARE, size=len(down)), 0.0)[span]
+    pedal_up = np.maximum(release, borders_sec[span + 1])
+    heard_until = np.where(caught, pedal_up - damped * (pedal_up - release), release)
     return np.asarray(heard_until - played["onset_sec"])
