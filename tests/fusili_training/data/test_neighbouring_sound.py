@@ -49,6 +49,22 @@ def test_a_piece_of_one_system_stays_as_it_is() -> None:
     assert joined.truth["onset_sec"][0] == pair.truth["onset_sec"][0] == 0.5
 
 
+@pytest.mark.parametrize("seed", range(8))
+def test_an_audience_is_heard_where_a_piece_begins_and_ends(seed: int) -> None:
+    pair = _pair()
+    joined = with_neighbours(pair, None, None, np.random.default_rng(seed), audience_probability=1.0)
+    begin = round((float(joined.truth["onset_sec"][0]) - 0.5) * RATE)
+    end = begin + len(pair.waveform)
+    assert 0 < begin <= 4 * RATE
+    assert 0 < len(joined.waveform) - end <= 4 * RATE
+    np.testing.assert_array_equal(joined.waveform[begin:end], pair.waveform)
+    between = with_neighbours(
+        pair, _clip(1.0, 6.4), _clip(9.7, 15.0), np.random.default_rng(seed), audience_probability=1.0
+    )
+    plain = with_neighbours(pair, _clip(1.0, 6.4), _clip(9.7, 15.0), np.random.default_rng(seed))
+    np.testing.assert_array_equal(between.waveform, plain.waveform)
+
+
 def test_clips_that_do_not_say_when_they_begin_are_refused() -> None:
     with pytest.raises(InputError, match=r"a\.whole\.1 does not say when it begins .* render it again"):
         with_neighbours(_pair(), replace(_clip(1, 6), start_sec=None), None, np.random.default_rng(0))

@@ -1,7 +1,8 @@
 import numpy as np
 import pytest
+from scipy import signal
 
-from fusili_training.sound.rooms import draw_room, play_in_room
+from fusili_training.sound.rooms import draw_plate, draw_room, play_in_room
 from fusili_training.sound.wear import wear
 
 RATE_HZ = 16_000
@@ -19,6 +20,23 @@ def test_the_direct_sound_comes_first_and_nothing_is_as_loud_after_it(seed: int)
 def test_rooms_reverberate_for_as_long_as_they_may() -> None:
     lengths = [len(draw_room(RATE_HZ, 2.0, np.random.default_rng(seed))) / RATE_HZ for seed in range(30)]
     assert 0.16 <= min(lengths) < max(lengths) <= 2.001
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_plate_follows_the_direct_sound_and_low_sounds_come_later_in_it(seed: int) -> None:
+    plate = draw_plate(RATE_HZ, 2.0, np.random.default_rng(seed))
+    assert plate[0] == pytest.approx(1.0, abs=0.3)
+    assert np.square(plate[1:]).sum() < 1.1  # at most as loud as the direct sound
+    assert 0.6 <= len(plate) / RATE_HZ <= 2.001
+    tail = np.concatenate([[0.0], plate[1:]])
+    low, high = (
+        signal.sosfilt(signal.butter(4, band, "bandpass", fs=RATE_HZ, output="sos"), tail)
+        for band in ((80, 160), (4000, 6000))
+    )
+    begun = [
+        np.searchsorted(np.cumsum(np.square(sound)), 0.01 * np.square(sound).sum()) for sound in (low, high)
+    ]
+    assert begun[0] > begun[1]
 
 
 def test_a_sound_begins_in_a_room_when_it_did_before() -> None:

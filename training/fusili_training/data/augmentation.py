@@ -5,7 +5,7 @@ The truth follows the changes.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 
 import numpy as np
 
@@ -32,6 +32,8 @@ class Augmentation:
     neighbour_probability : float
         Share of the recordings before and after which one hears what the systems before and after sound like, as
         in a recording of a whole piece.
+    audience_probability : float
+        How often one of those recordings has applause or speech where the piece begins or ends.
     """
 
     image_probability: float = 0.5
@@ -47,11 +49,12 @@ class Augmentation:
         )
     )
     neighbour_probability: float = 0.0
+    audience_probability: float = 0.0
 
     def __post_init__(self) -> None:
-        for name in ("image_probability", "audio_probability", "neighbour_probability"):
-            if not 0 <= getattr(self, name) <= 1:
-                raise InputError(f"{name} is {getattr(self, name)}; expected 0 to 1")
+        for share in fields(self):
+            if share.name.endswith("_probability") and not 0 <= getattr(self, share.name) <= 1:
+                raise InputError(f"{share.name} is {getattr(self, share.name)}; expected 0 to 1")
 
 
 def augment(pair: Pair, limits: Augmentation, rng: np.random.Generator) -> Pair:

@@ -30,18 +30,18 @@ class _PairDataset(Dataset[Pair]):
         if self._augmentation is None:
             return pair
         if self._augmentation.neighbour_probability:
-            pair = self._between_others(pair, place, self._augmentation.neighbour_probability)
+            pair = self._between_others(pair, place, self._augmentation)
         return augment(pair, self._augmentation, random_stream(self._seed, self._epoch, pair.key))
 
-    def _between_others(self, pair: Pair, place: int, probability: float) -> Pair:
+    def _between_others(self, pair: Pair, place: int, limits: Augmentation) -> Pair:
         rng = random_stream(self._seed, self._epoch, pair.mutant_of or pair.key, "neighbours")
-        if rng.uniform() >= probability:
+        if rng.uniform() >= limits.neighbour_probability:
             return pair
         before, after = (
             None if entry is None else self._folder.read_clip(entry)
             for entry in self._folder.neighbours(place)
         )
-        return with_neighbours(pair, before, after, rng)
+        return with_neighbours(pair, before, after, rng, limits.audience_probability)
 
 
 class PairLoader:

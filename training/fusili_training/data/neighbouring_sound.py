@@ -1,6 +1,7 @@
 """What is heard before and after a segment, as in a recording of the whole piece.
 
-A model whose frames have much context would otherwise learn that a recording begins where a system begins.
+A model whose frames have much context would otherwise learn that a recording begins where a system begins. Before
+the first system and after the last one there may be applause, or somebody speaks.
 """
 
 from __future__ import annotations
@@ -12,15 +13,22 @@ import numpy as np
 from fusili_mir.arrays import Float32
 from fusili_mir.errors import InputError
 from fusili_training.data.shard_folder import HeardClip, Pair
+from fusili_training.sound.audience import audience
 
 __all__ = ["with_neighbours"]
 
 _LONGEST_SEC = 4.0
+_AUDIENCE_DB = (-25.0, 3.0)  # relative to the music
+_QUIET_SEC = 0.6  # longest pause between the music and the audience
 _FADE_SAMPLES = 320
 
 
 def with_neighbours(
-    pair: Pair, before: HeardClip | None, after: HeardClip | None, rng: np.random.Generator
+    pair: Pair,
+    before: HeardClip | None,
+    after: HeardClip | None,
+    rng: np.random.Generator,
+    audience_probability: float = 0.0,
 ) -> Pair:
     """Let a pair's recording begin in the clip before it and end in the clip after it.
 
@@ -31,9 +39,11 @@ def with_neighbours(
     ----------
     pair : Pair
     before, after : HeardClip or None
-        Clips of the same performance; None: nothing is added there.
+        Clips of the same performance; None: there is none, so an audience may be heard.
     rng : np.random.Generator
         Decides how much is added, up to 4 s on either side.
+    audience_probability : float
+        How often an audience is heard where there is no neighbour.
 
     Returns
     -------
@@ -42,19 +52,38 @@ def with_neighbours(
     """
     own = HeardClip(pair.waveform, pair.sample_rate_hz, pair.start_sec)
     longest = round(_LONGEST_SEC * pair.sample_rate_hz)
+    hall = rng.spawn(1)[0]
     n_before, n_after = rng.integers(1, longest, size=2, endpoint=True)
     sound, n_added = pair.waveform, 0
     if after is not None:
         n_own = _samples_between(own, after, pair.key)
         sound = _joined(sound, after.waveform, n_own)[: n_own + n_after]
+    elif hall.uniform() < audience_probability:
+        sound = np.concatenate([sound, *_audience(pair, int(n_after), hall)])
     if before is not None:
         n_own = _samples_between(before, own, pair.key)
         n_added = min(int(n_before), n_own)
         sound = _joined(before.waveform, sound, n_own)[n_own - n_added :]
+    elif hall.uniform() < audience_probability:
+        quiet, heard = _audience(pair, int(n_before), hall)
+        n_added = len(quiet) + len(heard)
+        sound = np.concatenate([heard, quiet, sound])
     truth = pair.truth.copy()
     truth["onset_sec"] += n_added / pair.sample_rate_hz
     truth["offset_sec"] += n_added / pair.sample_rate_hz
     return replace(pair, waveform=sound, truth=truth, start_sec=None)
+
+
+def _audience(pair: Pair, n_samples: int, rng: np.random.Generator) -> tuple[Float32, Float32]:
+    """Return a pause and an audience, together [shape=(n_samples,)]."""
+    n_quiet = min(n_samples, int(rng.uniform(0.0, _QUIET_SEC) * pair.sample_rate_hz))
+    music = float(np.sqrt(np.mean(np.square(pair.waveform, dtype=np.float64)))) if len(pair.waveform) else 0.0
+    level = np.float32(music * 10 ** (rng.uniform(*_AUDIENCE_DB) / 20))
+    heard = level * audience(n_samples - n_quiet, pair.sample_rate_hz, rng)
+    fade = min(_FADE_SAMPLES, len(heard) // 2)
+    for edge in (heard[:fade], heard[len(heard) - fade :][::-1]):
+        edge *= np.linspace(0.0, 1.0, fade, dtype=np.float32)
+    return np.zeros(n_quiet, np.float32), heard
 
 
 def _samples_between(first: HeardClip, second: HeardClip, key: str) -> int:

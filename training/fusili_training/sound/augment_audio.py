@@ -16,7 +16,7 @@ from scipy import fft
 from fusili_mir.arrays import Float32
 from fusili_mir.errors import InputError
 from fusili_training.sound.mp3 import through_mp3
-from fusili_training.sound.rooms import draw_room, play_in_room
+from fusili_training.sound.rooms import draw_plate, draw_room, play_in_room
 from fusili_training.sound.wear import wear
 
 __all__ = [
@@ -53,11 +53,12 @@ class AudioAugmentation:
     snr_range_db: float = 40.0  # signal-to-noise ratios are drawn from the lowest up to this much above it
     gain_db: float = 0.0  # in either direction
     shoebox: float = 0.0  # share of the clips whose room is a shoebox, with its first reflections
+    plate: float = 0.0  # share of the other clips whose room is a plate of steel, as in studios
     worn: float = 0.0  # share of the clips with the wear of shellac, tape and cheap microphones
     mp3: float = 0.0  # share of the clips that have been MP3 files at low rates
 
     def __post_init__(self) -> None:
-        for name in ("shoebox", "worn", "mp3"):
+        for name in ("shoebox", "plate", "worn", "mp3"):
             if not 0 <= getattr(self, name) <= 1:
                 raise InputError(f"{name} is {getattr(self, name)}; expected a share of the clips, 0 to 1")
         for name in ("detune_cents", "colour_db", "reverb_sec", "snr_range_db", "gain_db"):
@@ -114,6 +115,8 @@ def augment_audio(
         samples = colour(samples, sample_rate_hz, limits.colour_db, rng)
     if _happens(limits.shoebox, rng) and limits.reverb_sec:
         samples = play_in_room(samples, draw_room(sample_rate_hz, limits.reverb_sec, rng))
+    elif _happens(limits.plate, rng) and limits.reverb_sec:
+        samples = play_in_room(samples, draw_plate(sample_rate_hz, limits.reverb_sec, rng))
     elif room_sec >= _SHORTEST_ROOM_SEC:
         samples = reverberate(samples, sample_rate_hz, room_sec, direct_to_room_db, rng)
     if np.isfinite(snr_db):

@@ -1,4 +1,8 @@
-"""Rooms: impulse responses of shoeboxes, made of their first reflections and of a tail of noise."""
+"""Rooms and plates: impulse responses.
+
+A shoebox has its first reflections and a tail of noise. A plate of steel, as studios used it, has no reflections
+that one could tell apart; in it, low sounds travel more slowly than high ones.
+"""
 
 from __future__ import annotations
 
@@ -9,12 +13,15 @@ from scipy import fft
 
 from fusili_mir.arrays import Float32
 
-__all__ = ["draw_room", "play_in_room"]
+__all__ = ["draw_plate", "draw_room", "play_in_room"]
 
 _SOUND_M_PER_SEC = 343.0
 _ORDER = 2  # of the mirror images along each axis
 _SMALLEST_M, _LARGEST_M = (2.5, 2.5, 2.2), (30.0, 45.0, 16.0)
 _NEAREST_M = 0.4
+_PLATE_DELAY_SEC = (0.002, 0.01)  # at 1 kHz
+_PLATE_LEVEL_DB = (-18.0, 0.0)  # relative to the direct sound
+_SLOWEST_HZ = 60.0
 
 
 def draw_room(sample_rate_hz: int, longest_sec: float, rng: np.random.Generator) -> Float32:
@@ -60,6 +67,22 @@ def draw_room(sample_rate_hz: int, longest_sec: float, rng: np.random.Generator)
     energy = min((away_m / critical_m) ** 2, 8.0)
     tail *= np.sqrt(energy / max(float(np.sum(np.square(tail))), 1e-9))
     return np.asarray(response + tail, dtype=np.float32)
+
+
+def draw_plate(sample_rate_hz: int, longest_sec: float, rng: np.random.Generator) -> Float32:
+    """Draw the impulse response of a plate; arguments and result are those of `draw_room`."""
+    reverberation_sec = longest_sec * rng.uniform(0.3, 1.0)
+    length = int(reverberation_sec * sample_rate_hz) + 1
+    time_sec = np.arange(length) / sample_rate_hz
+    tail = rng.normal(size=length) * 10 ** (-3.0 * time_sec / reverberation_sec)
+    # Bending waves: what travels, travels with the root of its frequency. The phase is the integral of the delay.
+    size = fft.next_fast_len(2 * length, real=True)
+    hz = np.maximum(fft.rfftfreq(size, 1 / sample_rate_hz), _SLOWEST_HZ)
+    phase = 2 * np.pi * rng.uniform(*_PLATE_DELAY_SEC) * 2 * np.sqrt(hz * 1000.0)
+    tail = fft.irfft(fft.rfft(tail, size) * np.exp(-1j * phase), size)[:length]
+    tail *= 10 ** (rng.uniform(*_PLATE_LEVEL_DB) / 20) / max(float(np.sqrt(np.sum(np.square(tail)))), 1e-9)
+    tail[0] += 1.0
+    return np.asarray(tail, dtype=np.float32)
 
 
 def play_in_room(clip: Float32, room: Float32) -> Float32:
