@@ -37,6 +37,9 @@ def test_overlapping_clips_become_one_recording_of_the_piece(seed: int) -> None:
     begin = 6.5 - float(joined.truth["onset_sec"][0])  # in the piece, where the note begins at 6.5 s
     assert 2.0 <= begin < 6.0
     assert joined.truth["offset_sec"][0] == pytest.approx(7.5 - begin)
+    assert joined.own_sec == pytest.approx(
+        (6.0 - begin, 9.7 - begin)
+    )  # where the next clip begins, it is heard
     part = PIECE[round(begin * RATE) :][: len(joined.waveform)]
     np.testing.assert_allclose(joined.waveform, part, atol=1e-5)
     assert 9.7 < begin + len(joined.waveform) / RATE <= 13.7
@@ -56,6 +59,7 @@ def test_an_audience_is_heard_where_a_piece_begins_and_ends(seed: int) -> None:
     begin = round((float(joined.truth["onset_sec"][0]) - 0.5) * RATE)
     end = begin + len(pair.waveform)
     assert 0 < begin <= 4 * RATE
+    assert joined.own_sec == pytest.approx((begin / RATE, end / RATE))
     assert 0 < len(joined.waveform) - end <= 4 * RATE
     np.testing.assert_array_equal(joined.waveform[begin:end], pair.waveform)
     between = with_neighbours(

@@ -1,6 +1,9 @@
+from dataclasses import replace
+
 import pytest
 import torch
 from example_melodies import TINY_MODEL, batch_of, random_melodies
+from torch import Tensor
 
 from fusili_training.loop.feeding import Inputs, prepare
 from fusili_training.loop.objective import Objective, StepOutput
@@ -57,6 +60,35 @@ def test_mutants_are_candidates_only_when_mutations_are_negative() -> None:
     }
     assert losses["none"] == losses["positive"]
     assert losses["none"] != losses["negative"]
+
+
+def test_frames_in_which_others_are_heard_ask_for_nothing() -> None:
+    torch.manual_seed(0)
+    loss = LossOptions(alpha=1.0, supervision="local")
+    options = ModelOptions(backbone="small", backbone_options=TINY_MODEL, note_heads=True)
+    objective = Objective(FusiliModel(options), loss).eval()
+    batch = batch_of(random_melodies(4))
+    seconds = batch.waveforms.shape[1] / objective.model.audio.geometry.sample_rate_hz
+    batch = replace(batch, own_sec=((0.25 * seconds, 0.75 * seconds), None, None, (0.0, 0.0)))
+    inputs = prepare(batch, objective.model, Recipe("x", model=options, loss=loss), CPU)
+    assert inputs.own_frames is not None
+    n_frames = inputs.own_frames.shape[1]
+    assert inputs.own_frames[0].nonzero()[:, 0].tolist() == list(range(n_frames // 4, 3 * n_frames // 4))
+    assert inputs.own_frames.sum(dim=1).tolist() == [n_frames // 2, n_frames, n_frames, 0]
+
+    heads = objective.model.note_heads
+    assert heads is not None
+    masks: list[Tensor] = []
+    handle = heads.register_forward_pre_hook(lambda _, given: masks.append(given[4]))
+    arguments = inputs.images, inputs.waveforms, None, inputs.targets
+    own = objective(*arguments, own_frames=inputs.own_frames)
+    # A recording of which nothing is left keeps all its frames: a similarity needs some.
+    assert masks[0].sum(dim=1).tolist() == [n_frames // 2, n_frames, n_frames, n_frames]
+    handle.remove()
+    whole = objective(*arguments)
+    assert own.terms["local"] != whole.terms["local"]
+    assert own.terms["notes"] != whole.terms["notes"]
+    assert own.terms["alignment"] == whole.terms["alignment"]  # frames are found among all of them
 
 
 def pooling_objective(global_only: bool, memory: int = 0) -> tuple[Objective, Inputs]:

@@ -82,7 +82,10 @@ def _augment_audio(pair: Pair, limits: Augmentation, rng: np.random.Generator) -
     truth = pair.truth.copy()
     truth["onset_sec"] *= changed.time_factor
     truth["offset_sec"] *= changed.time_factor
-    return replace(pair, waveform=changed.samples, truth=truth)
+    own_sec = pair.own_sec
+    if own_sec is not None:
+        own_sec = (own_sec[0] * changed.time_factor, own_sec[1] * changed.time_factor)
+    return replace(pair, waveform=changed.samples, truth=truth, own_sec=own_sec)
 
 
 def _augment_image(pair: Pair, limits: Augmentation, rng: np.random.Generator) -> Pair:

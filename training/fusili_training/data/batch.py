@@ -30,6 +30,8 @@ class Batch:
         False for mutants.
     keys : tuple of str
     truths : tuple of np.ndarray of `TRUTH_DTYPE`
+    own_sec : tuple of (float, float) or None
+        From when to when each segment itself is heard; None: throughout. Empty: all are.
     """
 
     images: Tensor
@@ -37,6 +39,7 @@ class Batch:
     is_original: Tensor
     keys: tuple[str, ...]
     truths: tuple[TruthArray, ...]
+    own_sec: tuple[tuple[float, float] | None, ...] = ()
 
 
 def collate(pairs: Sequence[Pair], n_samples: int | None = None) -> Batch:
@@ -71,4 +74,5 @@ def collate(pairs: Sequence[Pair], n_samples: int | None = None) -> Batch:
         torch.tensor([pair.mutant_of is None for pair in pairs]),
         tuple(pair.key for pair in pairs),
         tuple(pair.truth for pair in pairs),
+        tuple(pair.own_sec for pair in pairs),
     )

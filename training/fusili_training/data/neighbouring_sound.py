@@ -48,15 +48,17 @@ def with_neighbours(
     Returns
     -------
     Pair
-        Its truth says when the notes of the segment sound now; those of the others are not in it.
+        Its truth says when the notes of the segment sound now; those of the others are not in it, and `own_sec`
+        says where they are.
     """
     own = HeardClip(pair.waveform, pair.sample_rate_hz, pair.start_sec)
     longest = round(_LONGEST_SEC * pair.sample_rate_hz)
     hall = rng.spawn(1)[0]
     n_before, n_after = rng.integers(1, longest, size=2, endpoint=True)
-    sound, n_added = pair.waveform, 0
+    sound, n_added, n_heard = pair.waveform, 0, len(pair.waveform)
     if after is not None:
         n_own = _samples_between(own, after, pair.key)
+        n_heard = min(n_own, len(pair.waveform))
         sound = _joined(sound, after.waveform, n_own)[: n_own + n_after]
     elif hall.uniform() < audience_probability:
         sound = np.concatenate([sound, *_audience(pair, int(n_after), hall)])
@@ -71,7 +73,8 @@ def with_neighbours(
     truth = pair.truth.copy()
     truth["onset_sec"] += n_added / pair.sample_rate_hz
     truth["offset_sec"] += n_added / pair.sample_rate_hz
-    return replace(pair, waveform=sound, truth=truth, start_sec=None)
+    own_sec = (n_added / pair.sample_rate_hz, (n_added + n_heard) / pair.sample_rate_hz)
+    return replace(pair, waveform=sound, truth=truth, start_sec=None, own_sec=own_sec)
 
 
 def _audience(pair: Pair, n_samples: int, rng: np.random.Generator) -> tuple[Float32, Float32]:

@@ -101,6 +101,8 @@ class Pair:
     strip_height_px, sample_rate_hz : int
     start_sec : float or None
         When the clip begins, as in `HeardClip`.
+    own_sec : (float, float) or None
+        From when to when in the waveform the segment itself is heard, of which the truth tells; None: throughout.
     """
 
     key: str
@@ -111,6 +113,7 @@ class Pair:
     strip_height_px: int
     sample_rate_hz: int
     start_sec: float | None = None
+    own_sec: tuple[float, float] | None = None
 
 
 class ShardFolder:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+import numpy as np
 import torch
 from torch import Tensor
 
+from fusili_mir.geometry import FrameGrid
 from fusili_training.data.batch import Batch
 from fusili_training.loop.interruption import held_stop_signals
 from fusili_training.loop.recipe import Recipe
@@ -55,18 +57,20 @@ class Inputs:
     waveforms: Tensor
     is_original: Tensor | None
     targets: DenseTargets | None
+    own_frames: Tensor | None = None
 
 
 def prepare(batch: Batch, model: FusiliModel, recipe: Recipe, device: torch.device) -> Inputs:
     """Move a batch to a device, and compute the targets that the loss of the recipe needs."""
     is_original = batch.is_original if recipe.data.mutations == "negative" else None
+    frames = model.audio.geometry.grid(batch.waveforms.shape[1])
     targets = None
     if recipe.loss.supervision == "local":
         _, n_strips, _, width_px = batch.images.shape
         targets = dense_targets(
             batch.truths,
             model.image.geometry.grid(width_px, n_strips),
-            model.audio.geometry.grid(batch.waveforms.shape[1]),
+            frames,
             recipe.loss.recency_sec,
         ).to(device)
     return Inputs(
@@ -74,7 +78,15 @@ def prepare(batch: Batch, model: FusiliModel, recipe: Recipe, device: torch.devi
         _move(batch.waveforms, device),
         None if is_original is None else _move(is_original, device),
         targets,
+        _move(_own_frames(batch.own_sec, frames), device) if any(batch.own_sec) else None,
     )
+
+
+def _own_frames(own_sec: Sequence[tuple[float, float] | None], frames: FrameGrid) -> Tensor:
+    """Return in which frames each segment itself is heard [shape=(B, M)]."""
+    middle = frames.centre(np.arange(len(frames)))
+    begin, end = np.array([(-np.inf, np.inf) if own is None else own for own in own_sec]).T[:, :, None]
+    return torch.from_numpy((middle >= begin) & (middle < end))
 
 
 def _move(tensor: Tensor, device: torch.device) -> Tensor:

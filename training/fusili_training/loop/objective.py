@@ -7,7 +7,7 @@ DistributedDataParallel wraps.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor, nn
@@ -88,6 +88,7 @@ class Objective(nn.Module):
         is_original: Tensor | None = None,
         targets: DenseTargets | None = None,
         numbers: Tensor | None = None,
+        own_frames: Tensor | None = None,
     ) -> StepOutput:
         """Return the loss of a batch.
 
@@ -104,6 +105,8 @@ class Objective(nn.Module):
         numbers : Tensor of int64 [shape=(B,)], optional
             Numbers of the pairs, see `fusili_training.losses.negative_memory.pair_numbers`. With them, the step
             uses the memory, adds to it, and updates the statistics of pooling. None in validation.
+        own_frames : Tensor of bool [shape=(B, M)], optional
+            False where other segments are heard: such frames are context only, and nothing is asked of them.
         """
         encoded = self.model(images, waveforms)
         pooling = self.model.pooling
@@ -116,9 +119,10 @@ class Objective(nn.Module):
                 return StepOutput(term, {"global": term}, encoded)
             if is_first:  # the batch was pooled before there were any statistics
                 encoded = self.model(images, waveforms)
+        own = _only_own(encoded.recordings, own_frames)
         contrast = self.contrastive(
             encoded.images,
-            encoded.recordings,
+            own,
             encoded.local_scale,
             encoded.global_scale,
             is_original,
@@ -128,7 +132,7 @@ class Objective(nn.Module):
         loss = contrast.total
         terms = {"local": contrast.local_term, "global": contrast.global_term}
         if targets is not None and not self.global_only:
-            for name, weight, term in self._supervise(encoded, targets):
+            for name, weight, term in self._supervise(encoded, own.mask, targets):
                 terms[name] = term
                 loss = loss + weight * term
         return StepOutput(loss, {name: term for name, term in terms.items() if term is not None}, encoded)
@@ -161,7 +165,9 @@ class Objective(nn.Module):
         comes_back = (numbers[:, None] == numbers).fill_diagonal_(False)
         return info_nce(similarities.masked_fill(comes_back, -torch.inf))
 
-    def _supervise(self, encoded: PairOutput, targets: DenseTargets) -> Iterator[tuple[str, float, Tensor]]:
+    def _supervise(
+        self, encoded: PairOutput, own_frames: Tensor | None, targets: DenseTargets
+    ) -> Iterator[tuple[str, float, Tensor]]:
         """Yield the name, weight and value of each term of local supervision."""
         masks = encoded.image_tokens.mask, encoded.audio_tokens.mask
         if self.options.alignment_weight > 0:
@@ -170,4 +176,14 @@ class Objective(nn.Module):
             yield "alignment", self.options.alignment_weight, term
         if self.model.note_heads is not None:
             tokens = encoded.image_tokens.local, encoded.audio_tokens.local
-            yield "notes", self.options.note_weight, self.model.note_heads(*tokens, targets.notes, *masks)
+            term = self.model.note_heads(*tokens, targets.notes, masks[0], own_frames)
+            yield "notes", self.options.note_weight, term
+
+
+def _only_own(recordings: Embeddings, own_frames: Tensor | None) -> Embeddings:
+    """Mask the frames in which other segments are heard, but never all frames of a recording."""
+    if own_frames is None:
+        return recordings
+    heard = torch.ones_like(own_frames) if recordings.mask is None else recordings.mask
+    own = heard & own_frames
+    return replace(recordings, mask=torch.where(own.any(dim=1, keepdim=True), own, heard))

@@ -178,7 +178,14 @@ class Trainer:
         inputs = prepare(batch, model, self.recipe, self.ranks.device)
         numbers = pair_numbers(batch.keys).to(self.ranks.device)
         with autocast(self.recipe.training, self.ranks.device):
-            output = self.module(inputs.images, inputs.waveforms, inputs.is_original, inputs.targets, numbers)
+            output = self.module(
+                inputs.images,
+                inputs.waveforms,
+                inputs.is_original,
+                inputs.targets,
+                numbers,
+                inputs.own_frames,
+            )
         self.optimiser.zero_grad(set_to_none=True)
         output.loss.backward()
         parameters = [p for group in self.optimiser.param_groups for p in group["params"]]
