@@ -3,7 +3,7 @@
     python benchmarks/human_laws.py ../shared/data/human
 
 Measures each match file of n-ASAP (CC BY-NC-SA: laws are taken from it, no data), and prints the 10th, 50th and
-90th percentile over performances. `training/recipes/render/world.toml` has limits that reach beyond the 90th.
+90th percentile over performances. `training/recipes/render/world.toml` has limits near the 90th.
 """
 
 from __future__ import annotations

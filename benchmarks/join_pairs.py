@@ -42,6 +42,11 @@ def join_pairs(folders: list[Path], out: Path) -> dict[str, Any]:
     for folder, own in settings.items():
         if shape(own) != shape(first):
             raise InputError(f"{folder}: pairs of {shape(own)}; expected {shape(first)}, as in {folders[0]}")
+        if own["recipe"]["audio"].get("codec") == "notes":
+            raise InputError(
+                f"{folder}: clips are stored as notes; expected flac or opus, without sound banks"
+            )
+    check_pieces(folders)
     out.mkdir(parents=True)
     for split in SPLITS:
         sidecars = [file for folder in folders for file in sorted(folder.glob(f"shard-{split}-*.json"))]
@@ -54,6 +59,19 @@ def join_pairs(folders: list[Path], out: Path) -> dict[str, Any]:
     ]
     write_json(out / SETTINGS, first | {"joined": joined})
     return save_manifest_so_far(out)
+
+
+def check_pieces(folders: list[Path]) -> None:
+    """Refuse pieces that are in two of the folders: they would be counted as wrong answers for themselves."""
+    found: dict[str, Path] = {}
+    for folder in folders:
+        listed = [piece for sidecar in folder.glob("shard-*.json") for piece in read_json(sidecar)["pieces"]]
+        for name in {piece["id"] for piece in listed if piece["segments"]}:
+            if name in found:
+                raise InputError(
+                    f"{folder}: has the piece {name}, as {found[name]} does; expected other pieces"
+                )
+            found[name] = folder
 
 
 def shape(settings: dict[str, Any]) -> dict[str, Any]:

@@ -64,9 +64,9 @@ class Laws:
 
 @dataclass(frozen=True)
 class PedalUse:
-    """Shares of the time for which the damper pedal is down, and neither down nor up."""
+    """Share of the time in which the damper pedal is not up, and share of that in which it is not down either."""
 
-    down: float
+    used: float
     half: float
 
 
@@ -101,13 +101,17 @@ def read_pedal(match_file: str | os.PathLike[str]) -> PedalUse:
     at_sec, depth = np.array(moves, dtype=np.float64).T
     lasting = np.diff(at_sec) / max(at_sec[-1] - at_sec[0], 1e-9)
     low, high = _HALF_DOWN
-    is_half = (depth[:-1] >= low) & (depth[:-1] < high)
-    return PedalUse(float(lasting[depth[:-1] >= high].sum()), float(lasting[is_half].sum()))
+    used = float(lasting[depth[:-1] >= low].sum())
+    half = float(lasting[(depth[:-1] >= low) & (depth[:-1] < high)].sum())
+    return PedalUse(used, half / used if used else 0.0)
 
 
 def measure_laws(played: npt.NDArray[np.void]) -> Laws:
     """Measure the laws of one performance; NaN where nothing tells them."""
     leads, spreads, voicings, hands = [], [], [], []
+    played = played[
+        played["duration_quarter"] > 0
+    ]  # grace notes are written where others are, and come before
     for first, end in _runs(played["onset_quarter"]):
         together = played[first:end]
         middle = np.median(together["onset_sec"])
@@ -127,9 +131,8 @@ def measure_laws(played: npt.NDArray[np.void]) -> Laws:
         if len(begins) == 2:
             hands.append(begins[1] - begins[2])
     log_tempo = _log_tempo(played)
-    written = played["duration_quarter"] > 0
     quarter_sec = np.exp(-np.median(log_tempo)) if len(log_tempo) else np.nan
-    held = played["duration_sec"][written] / (played["duration_quarter"][written] * quarter_sec)
+    held = played["duration_sec"] / (played["duration_quarter"] * quarter_sec)
     return Laws(
         *_mean_and_spread(leads),
         *_mean_and_spread(hands),

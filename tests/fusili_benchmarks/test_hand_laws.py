@@ -42,6 +42,15 @@ def test_tempo_wanders_by_its_standard_deviation() -> None:
     assert laws.tempo_memory == pytest.approx(np.cos(2 * np.pi / 40), abs=0.01)
 
 
+def test_grace_notes_belong_to_no_chord() -> None:
+    plain = _played(400, lead_sec=0.02, hands_sec=0.03, voicing=12, quarter_sec=0.5)
+    graced = plain[3::4].copy()
+    graced["onset_sec"] -= 0.1
+    graced["duration_quarter"], graced["pitch"] = 0.0, 74
+    both = np.sort(np.concatenate([plain, graced]), order=["onset_quarter", "pitch"])
+    assert measure_laws(both) == measure_laws(plain)
+
+
 def test_a_single_note_tells_no_law() -> None:
     laws = measure_laws(_played(1, 0.0, 0.0, 0, 0.5)[:1])
     assert np.isnan([laws.lead_sec, laws.hand_sec, laws.voicing, laws.tempo_spread]).all()

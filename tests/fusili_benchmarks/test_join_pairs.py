@@ -11,10 +11,10 @@ from fusili_training.rendering.shards import shard_name, sidecar_of, write_json,
 from join_pairs import join_pairs
 
 
-def folder_of(folder: Path, pieces: list[str], rate_hz: int = 16_000) -> Path:
+def folder_of(folder: Path, pieces: list[str], rate_hz: int = 16_000, codec: str = "flac") -> Path:
     """Write one shard for each piece, with one pair in it."""
     folder.mkdir()
-    recipe = {"segment": {"shape": "staff_strips"}, "audio": {"sample_rate_hz": rate_hz}}
+    recipe = {"segment": {"shape": "staff_strips"}, "audio": {"sample_rate_hz": rate_hz, "codec": codec}}
     write_json(
         folder / "render.json", {"format": 1, "recipe": recipe, "corpus_sha256": folder.name, "n_pieces": 9}
     )
@@ -54,6 +54,18 @@ def test_clips_at_another_rate_are_refused_and_nothing_is_written(tmp_path: Path
     with pytest.raises(InputError, match=r"b: pairs of .*48000.*; expected .*16000.*, as in .*a"):
         join_pairs(folders, tmp_path / "all")
     assert not (tmp_path / "all").exists()
+
+
+def test_a_piece_that_is_in_two_folders_is_refused(tmp_path: Path) -> None:
+    folders = [folder_of(tmp_path / "a", ["one", "two"]), folder_of(tmp_path / "b", ["two"])]
+    with pytest.raises(InputError, match=r"b: has the piece two, as .*a does; expected other pieces"):
+        join_pairs(folders, tmp_path / "all")
+    assert not (tmp_path / "all").exists()
+
+
+def test_clips_that_are_stored_as_notes_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"a: clips are stored as notes; expected flac or opus"):
+        join_pairs([folder_of(tmp_path / "a", ["one"], codec="notes")], tmp_path / "all")
 
 
 def test_what_is_no_folder_of_pairs_is_refused(tmp_path: Path) -> None:

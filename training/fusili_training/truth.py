@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from fusili_mir.errors import InputError
 
-__all__ = ["TRUTH_DTYPE", "TruthArray", "truth_from_json", "truth_to_json"]
+__all__ = ["TRUTH_DTYPE", "TruthArray", "first_struck_sec", "truth_from_json", "truth_to_json"]
 
 TruthArray: TypeAlias = npt.NDArray[np.void]
 
@@ -35,6 +35,12 @@ TRUTH_DTYPE = np.dtype(
 a MIDI pitch, `measure` counts from 0 within the piece, `staff` from 0 within the system, `id` names the head."""
 
 _DECIMALS = {"x0": 2, "y0": 2, "x1": 2, "y1": 2, "onset_sec": 5, "offset_sec": 5}
+
+
+def first_struck_sec(truth: TruthArray) -> float:
+    """Return when the first note is struck, 0 if none is."""
+    struck = truth["onset_sec"][truth["struck"]]
+    return float(struck.min()) if len(struck) else 0.0
 
 
 def truth_to_json(truth: TruthArray) -> list[dict[str, Any]]:

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -48,6 +50,8 @@ def test_times_follow_a_change_of_tuning() -> None:
     assert varied.truth["onset_sec"].tolist() == pytest.approx([0.5 * stretch, 1.5 * stretch], rel=1e-3)
     assert np.array_equal(varied.image, pair.image)
     assert pair.truth["onset_sec"].tolist() == [0.5, 1.5]  # the pair itself is unchanged
+    own = augment(replace(pair, own_sec=(0.4, 1.8)), limits, np.random.default_rng(0)).own_sec
+    assert own == pytest.approx((0.4 * stretch, 1.8 * stretch), rel=1e-3)
 
 
 def test_so_many_recordings_and_images_are_left_alone() -> None:

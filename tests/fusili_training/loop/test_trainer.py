@@ -107,6 +107,20 @@ def test_a_small_model_learns_64_pairs_by_heart(tmp_path: Path) -> None:
     assert similarity.argmax(dim=0).tolist() == list(range(64))  # audio to image
 
 
+def test_a_step_leaves_out_frames_in_which_others_are_heard(tmp_path: Path) -> None:
+    trainer = build(tmp_path, recipe(loss={"alpha": 1.0}))
+    batch = next(trainer.batches.epoch(0))
+    length_sec = batch.waveforms.shape[1] / trainer.objective.model.audio.geometry.sample_rate_hz
+    own = replace(batch, own_sec=((0.0, 0.5 * length_sec),) * len(batch.keys))
+    before = {name: value.clone() for name, value in trainer.objective.state_dict().items()}
+    losses = []
+    for each in (batch, own, batch):
+        trainer.objective.load_state_dict(before)
+        torch.manual_seed(0)
+        losses.append(trainer.step(each)["local_loss"])
+    assert losses[0] == losses[2] != losses[1]
+
+
 def test_a_run_writes_one_row_a_step_and_one_a_validation(undisturbed: Path) -> None:
     with (undisturbed / "steps.csv").open(newline="") as file:
         steps = list(csv.DictReader(file))

@@ -150,7 +150,7 @@ def test_two_channels_are_refused() -> None:
         augment_audio(np.zeros((2, 100), dtype=np.float32), RATE_HZ, STRONG, rng())
 
 
-@pytest.mark.parametrize("change", ["shoebox", "worn", "mp3"])
+@pytest.mark.parametrize("change", ["shoebox", "plate", "worn", "mp3"])
 def test_shares_of_clips_are_changed_and_their_onsets_stay(clip: np.ndarray, change: str) -> None:
     limits = AudioAugmentation(reverb_sec=1.0, direct_to_room_db=(20.0, 20.0), **{change: 1.0})
     without = AudioAugmentation(reverb_sec=1.0, direct_to_room_db=(20.0, 20.0))

@@ -41,7 +41,9 @@ class _PairDataset(Dataset[Pair]):
             None if entry is None else self._folder.read_clip(entry)
             for entry in self._folder.neighbours(place)
         )
-        return with_neighbours(pair, before, after, rng, limits.audience_probability)
+        drawn = rng.spawn(1)[0].uniform(size=2) < limits.audience_probability
+        is_first, is_last = self._folder.ends(place)
+        return with_neighbours(pair, before, after, rng, (is_first and drawn[0], is_last and drawn[1]))
 
 
 class PairLoader:

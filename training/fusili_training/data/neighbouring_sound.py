@@ -14,12 +14,14 @@ from fusili_mir.arrays import Float32
 from fusili_mir.errors import InputError
 from fusili_training.data.shard_folder import HeardClip, Pair
 from fusili_training.sound.audience import audience
+from fusili_training.truth import first_struck_sec
 
 __all__ = ["with_neighbours"]
 
 _LONGEST_SEC = 4.0
 _AUDIENCE_DB = (-25.0, 3.0)  # relative to the music
 _QUIET_SEC = 0.6  # longest pause between the music and the audience
+_LOUDEST = 0.98  # single claps are cut off above
 _FADE_SAMPLES = 320
 
 
@@ -28,7 +30,7 @@ def with_neighbours(
     before: HeardClip | None,
     after: HeardClip | None,
     rng: np.random.Generator,
-    audience_probability: float = 0.0,
+    has_audience: tuple[bool, bool] = (False, False),
 ) -> Pair:
     """Let a pair's recording begin in the clip before it and end in the clip after it.
 
@@ -39,41 +41,45 @@ def with_neighbours(
     ----------
     pair : Pair
     before, after : HeardClip or None
-        Clips of the same performance; None: there is none, so an audience may be heard.
+        Clips of the same performance; None: nothing of the music is added there.
     rng : np.random.Generator
         Decides how much is added, up to 4 s on either side.
-    audience_probability : float
-        How often an audience is heard where there is no neighbour.
+    has_audience : (bool, bool)
+        Whether an audience is heard before and after, where there is no clip.
 
     Returns
     -------
     Pair
-        Its truth says when the notes of the segment sound now; those of the others are not in it, and `own_sec`
-        says where they are.
+        Its truth says when the notes of the segment sound now; those of the others are not in it. `own_sec` goes
+        from the first note of the segment to that of the next one, or to the end of its own clip.
     """
     own = HeardClip(pair.waveform, pair.sample_rate_hz, pair.start_sec)
     longest = round(_LONGEST_SEC * pair.sample_rate_hz)
     hall = rng.spawn(1)[0]
     n_before, n_after = rng.integers(1, longest, size=2, endpoint=True)
+    rate_hz = pair.sample_rate_hz
     sound, n_added, n_heard = pair.waveform, 0, len(pair.waveform)
     if after is not None:
         n_own = _samples_between(own, after, pair.key)
-        n_heard = min(n_own, len(pair.waveform))
         sound = _joined(sound, after.waveform, n_own)[: n_own + n_after]
-    elif hall.uniform() < audience_probability:
+        n_heard = min(n_own, len(pair.waveform)) + round(after.first_sec * rate_hz)
+    elif has_audience[1]:
         sound = np.concatenate([sound, *_audience(pair, int(n_after), hall)])
     if before is not None:
-        n_own = _samples_between(before, own, pair.key)
+        n_own = min(_samples_between(before, own, pair.key), len(before.waveform))
         n_added = min(int(n_before), n_own)
         sound = _joined(before.waveform, sound, n_own)[n_own - n_added :]
-    elif hall.uniform() < audience_probability:
+    elif has_audience[0]:
         quiet, heard = _audience(pair, int(n_before), hall)
         n_added = len(quiet) + len(heard)
         sound = np.concatenate([heard, quiet, sound])
     truth = pair.truth.copy()
-    truth["onset_sec"] += n_added / pair.sample_rate_hz
-    truth["offset_sec"] += n_added / pair.sample_rate_hz
-    own_sec = (n_added / pair.sample_rate_hz, (n_added + n_heard) / pair.sample_rate_hz)
+    truth["onset_sec"] += n_added / rate_hz
+    truth["offset_sec"] += n_added / rate_hz
+    own_sec = (
+        n_added / rate_hz if before is None else first_struck_sec(truth),
+        (n_added + n_heard) / rate_hz,
+    )
     return replace(pair, waveform=sound, truth=truth, start_sec=None, own_sec=own_sec)
 
 
@@ -86,7 +92,8 @@ def _audience(pair: Pair, n_samples: int, rng: np.random.Generator) -> tuple[Flo
     fade = min(_FADE_SAMPLES, len(heard) // 2)
     for edge in (heard[:fade], heard[len(heard) - fade :][::-1]):
         edge *= np.linspace(0.0, 1.0, fade, dtype=np.float32)
-    return np.zeros(n_quiet, np.float32), heard
+    loudest = max(float(np.abs(pair.waveform).max(initial=0.0)), _LOUDEST)
+    return np.zeros(n_quiet, np.float32), heard.clip(-loudest, loudest)
 
 
 def _samples_between(first: HeardClip, second: HeardClip, key: str) -> int:

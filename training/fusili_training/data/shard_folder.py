@@ -24,7 +24,7 @@ from fusili_mir.errors import InputError
 from fusili_mir.limits import check_limit, limit
 from fusili_mir.untrusted_json import parse_json
 from fusili_training.sound.played_clip import BANKS, play_clip
-from fusili_training.truth import TruthArray, truth_from_json
+from fusili_training.truth import TruthArray, first_struck_sec, truth_from_json
 
 __all__ = ["HeardClip", "Pair", "PairEntry", "ShardFolder"]
 
@@ -79,11 +79,14 @@ class HeardClip:
     sample_rate_hz : int
     start_sec : float or None
         When it begins, in seconds of the performance of the whole piece; None in folders of older versions.
+    first_sec : float
+        When the first note of the pair is struck in it.
     """
 
     waveform: Float32
     sample_rate_hz: int
     start_sec: float | None
+    first_sec: float = 0.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,6 +146,10 @@ class ShardFolder:
             self.entries = self._list_entries(split)
         if not self.entries:
             raise InputError(f"{self.url}: no pairs for {split!r}; was that split rendered?")
+        self._last_numbers: dict[str, int] = {}
+        for entry in self.entries:
+            last = self._last_numbers.get(entry.rendering, 0)
+            self._last_numbers[entry.rendering] = max(last, entry.number)
         self.entries = [
             entry
             for entry in self.entries
@@ -197,12 +204,19 @@ class ShardFolder:
         before, after = range(place - 1, -1, -1), range(place + 1, len(self.entries))
         return original(before, own.number - 1), original(after, own.number + 1)
 
+    def ends(self, place: int) -> tuple[bool, bool]:
+        """Return whether an entry is the first and whether it is the last segment of its rendering."""
+        own = self.entries[place]
+        return own.number == 0, own.number == self._last_numbers[own.rendering]
+
     def read_clip(self, entry: PairEntry) -> HeardClip:
         """Read the sound of one pair."""
         with reading(f"{self.url}/{entry.shard}: the pair {entry.key}", "is the shard complete?"):
             members = self._members(entry)
             waveform, rate_hz = self._read_sound(members, entry)
-            return HeardClip(waveform, int(rate_hz), _start_of(json.loads(members["json"])))
+            described = json.loads(members["json"])
+            first_sec = first_struck_sec(truth_from_json(described["notes"]))
+            return HeardClip(waveform, int(rate_hz), _start_of(described), first_sec)
 
     def _members(self, entry: PairEntry) -> dict[str, bytes]:
         """Return the files of a pair by their endings."""

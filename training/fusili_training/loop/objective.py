@@ -106,7 +106,8 @@ class Objective(nn.Module):
             Numbers of the pairs, see `fusili_training.losses.negative_memory.pair_numbers`. With them, the step
             uses the memory, adds to it, and updates the statistics of pooling. None in validation.
         own_frames : Tensor of bool [shape=(B, M)], optional
-            False where other segments are heard: such frames are context only, and nothing is asked of them.
+            False where other segments are heard: the local similarity and the losses of notes leave such frames
+            out. They are wrong answers where a patch looks for its frame.
         """
         encoded = self.model(images, waveforms)
         pooling = self.model.pooling

@@ -4,13 +4,14 @@ The performed notes are the truth about what is synthesised. With all amounts at
 
 Rules
 -----
-- Jitter and chord spread move a note by less than half the distance to the neighbouring onsets of its own voice,
-  so the order of the notes within a voice never changes.
+- Jitter, chord spread and hands move a note by less than half the distance to the neighbouring onsets of its own
+  voice, so the order of the notes within a voice never changes.
 - Grace notes are played before the beat. Each lasts `grace_sec`, or less if together they would fill more than
   half of the time since the previous onset of the voice. The main note does not move.
 - Random numbers are drawn whether or not an amount uses them, so changing one amount does not affect the others.
 - A part on several staves is played by hands: those of the lower staves come early or late together, a little
-  alike from one onset to the next. In each hand, the highest note of an onset may come first, and be louder.
+  alike from one onset to the next. The highest note of an onset may be louder than the others of its part, and
+  come before the others of the upper hand. Grace notes are none of these.
 - A half pedal damps the strings in part: a note is heard for some of the time until the pedal comes up.
 
 How large all this is when people play: ``python benchmarks/human_laws.py``.
@@ -63,7 +64,7 @@ class Expression:
     pedal: float = 0.0  # probability that a pedal span is pedalled
     pedal_quarter: float = 2.0  # length of a pedal span
     grace_sec: float = 0.08  # length of a grace note at tempo factor 1
-    lead_sec: float = 0.0  # how far the highest note of an onset comes before the others, on average
+    lead_sec: float = 0.0  # how far the highest note of the upper hand comes before its others, on average
     hands_sec: float = 0.0  # standard deviation of how far the hands are apart
     voicing: float = 0.0  # velocity by which the highest note of an onset is louder
     half_pedal: float = 0.0  # probability that a pedalled span has a half pedal
@@ -141,8 +142,11 @@ def perform(
 
     sway = rng.normal(size=len(notes)).clip(-_JITTER_LIMIT, _JITTER_LIMIT) * style.jitter_sec
     spread = rng.uniform(size=len(notes)) * style.chord_spread_sec
-    is_highest = _highest_of_hands(notes)
-    moved = sway + spread + _hand_delays(notes, style, hands) - is_highest * _leads(notes, style, hands)
+    is_upper = _of_upper_staff(notes)
+    leading = is_upper & _highest(notes, "part", "staff")
+    moved = (
+        sway + spread + _hand_delays(notes, is_upper, style, hands) - leading * _leads(notes, style, hands)
+    )
     before, after = _voice_gaps(notes, begin)
     onset = begin + np.clip(moved, -_ROOM * before, _ROOM * after)
 
@@ -152,7 +156,7 @@ def perform(
     floor = np.minimum(_SHORTEST_SEC, end - begin)
     played["onset_sec"] = onset
     played["duration_sec"] = np.maximum(score_sec * held * stretch, floor)
-    played["velocity"] = _velocities(notes, is_highest, clock, style, rng)
+    played["velocity"] = _velocities(notes, clock, style, rng)
     played["sounding_sec"] = _pedalled(played, clock, style, rng, hands)
     end_at_next_stroke(played)
     return played
@@ -216,16 +220,23 @@ def _voice_gaps(notes: ScoreNoteArray, begin: Float64) -> tuple[Float64, Float64
     return before, after
 
 
-def _highest_of_hands(notes: ScoreNoteArray) -> Bool:
-    """Return which notes are the highest of several that a hand begins together, (n,)."""
-    order = np.lexsort((-notes["pitch"], notes["onset_quarter"], notes["staff"], notes["part"]))
-    together = [notes[name][order] for name in ("part", "staff", "onset_quarter")]
+def _highest(notes: ScoreNoteArray, *names: str) -> Bool:
+    """Return which notes are the highest of several that begin together and have equal fields, (n,)."""
+    names = ("grace", *names, "onset_quarter")
+    order = np.lexsort((-notes["pitch"], *(notes[name] for name in reversed(names))))
+    together = [notes[name][order] for name in names]
     same = np.logical_and.reduce([row[1:] == row[:-1] for row in together])
     is_first = np.concatenate([[True], ~same])
     has_next = np.concatenate([same, [False]])
     highest = np.zeros(len(notes), dtype=bool)
     highest[order] = is_first & has_next
-    return highest
+    return highest & (notes["grace"] == 0)
+
+
+def _of_upper_staff(notes: ScoreNoteArray) -> Bool:
+    """Return which notes are on the upper staff of their part, (n,)."""
+    upper = {part: notes["staff"][notes["part"] == part].min() for part in np.unique(notes["part"])}
+    return np.asarray(notes["staff"] == np.array([upper[part] for part in notes["part"]]))
 
 
 def _leads(notes: ScoreNoteArray, style: Expression, rng: np.random.Generator) -> Float64:
@@ -233,26 +244,24 @@ def _leads(notes: ScoreNoteArray, style: Expression, rng: np.random.Generator) -
     return np.asarray(rng.uniform(0.0, 2.0, size=len(notes)) * style.lead_sec)
 
 
-def _hand_delays(notes: ScoreNoteArray, style: Expression, rng: np.random.Generator) -> Float64:
+def _hand_delays(
+    notes: ScoreNoteArray, is_upper: Bool, style: Expression, rng: np.random.Generator
+) -> Float64:
     """Return how far the hand of each note is behind that of the upper staff of its part, in seconds, (n,)."""
     onsets, place = np.unique(notes["onset_quarter"], return_inverse=True)
     apart = rng.normal(size=len(onsets))
     for number in range(1, len(onsets)):
         apart[number] = _HAND_MEMORY * apart[number - 1] + np.sqrt(1 - _HAND_MEMORY**2) * apart[number]
     apart = apart.clip(-_JITTER_LIMIT, _JITTER_LIMIT) * style.hands_sec
-    upper = {part: notes["staff"][notes["part"] == part].min() for part in np.unique(notes["part"])}
-    is_lower = notes["staff"] > np.array([upper[part] for part in notes["part"]])
-    return np.where(is_lower, apart[place.reshape(-1)], 0.0)
+    return np.where(is_upper, 0.0, apart[place.reshape(-1)])
 
 
-def _velocities(
-    notes: ScoreNoteArray, is_highest: Bool, clock: _Clock, style: Expression, rng: np.random.Generator
-) -> Int32:
+def _velocities(notes: ScoreNoteArray, clock: _Clock, style: Expression, rng: np.random.Generator) -> Int32:
     turns = np.arange(clock.first, clock.last + 2 * style.rubato_quarter, style.rubato_quarter)
     slow = np.interp(notes["onset_quarter"], turns, rng.normal(size=len(turns)))
     quick = rng.normal(size=len(notes))
     marked = DEFAULT_VELOCITY + style.marks * (notes["velocity"] - DEFAULT_VELOCITY)
-    voiced = marked + style.voicing * is_highest
+    voiced = marked + style.voicing * _highest(notes, "part")
     velocity = np.rint(voiced + style.dynamics * (slow + quick) * np.sqrt(0.5))
     return np.asarray(np.clip(velocity, *_VELOCITY_RANGE), dtype=np.int32)
 
