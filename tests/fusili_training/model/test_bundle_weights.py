@@ -92,8 +92,8 @@ def test_attention_comes_back_from_a_graph() -> None:
 
 
 def test_a_bundle_with_more_blocks_than_the_model_is_refused() -> None:
-    smaller = FusiliModel(ModelOptions("small", OPTIONS | {"audio_dilations": (1, 2)}, max_scale=30.0))
-    with pytest.raises(InputError, match=r"it has the block audio\.blocks\.2, which the model lacks"):
+    smaller = FusiliModel(ModelOptions("small", OPTIONS | {"audio_reaches": ()}, max_scale=30.0))
+    with pytest.raises(InputError, match=r"it has the block audio\.blocks\.4, which the model lacks"):
         load_bundle_weights(smaller, Path(SHIPPED.folder))
 
 
