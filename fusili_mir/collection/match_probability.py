@@ -37,10 +37,10 @@ class Evidence:
 
 
 _WEIGHTS: dict[tuple[Kind, Kind], tuple[float, ...]] = {
-    ("recording", "score"): (-13.3, 2.17, 1.81, 17.6, -0.354),  # 59 queries, 2357 candidates
-    ("score", "recording"): (-12.3, 1.54, 0.64, 25.2, -0.209),  # 30 queries, 1198 candidates
-    ("recording", "recording"): (-12.1, 2.1, 1.23, 7.7, -0.455),  # 49 queries, 1766 candidates
-    ("score", "score"): (-14.4, 0.64, 0.399, 7.77, 0.585),  # 30 queries, 1200 candidates
+    ("recording", "score"): (-13.6, 1.54, 1.09, 20.2, -0.933),  # 59 queries, 2331 candidates
+    ("score", "recording"): (-10, 2.03, 0.446, 19.7, -0.544),  # 30 queries, 1200 candidates
+    ("recording", "recording"): (-14.6, 1.77, 0.978, 6.03, 0.375),  # 49 queries, 1766 candidates
+    ("score", "score"): (-16.1, 0.751, 0.361, 7.69, 0.861),  # 30 queries, 1200 candidates
 }
 """Query and candidate -> weights of `features`."""
 
