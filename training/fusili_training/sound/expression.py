@@ -230,7 +230,7 @@ def _highest(notes: ScoreNoteArray, *names: str) -> Bool:
     has_next = np.concatenate([same, [False]])
     highest = np.zeros(len(notes), dtype=bool)
     highest[order] = is_first & has_next
-    return highest & (notes["grace"] == 0)
+    return np.asarray(highest & (notes["grace"] == 0))
 
 
 def _of_upper_staff(notes: ScoreNoteArray) -> Bool:
