@@ -19,14 +19,14 @@ import argparse
 from pathlib import Path
 
 import numpy as np
-from scipy.optimize import minimize
+from scipy.optimize import minimize, minimize_scalar
 
 from fusili_benchmarks.collection_answers import Answer, Questioner
 from fusili_benchmarks.collection_pieces import choose_songs, list_scores, make_pieces
 from fusili_mir.arrays import Float64
 from fusili_mir.collection.building import build_index
 from fusili_mir.collection.kinds import Kind
-from fusili_mir.collection.match_probability import features
+from fusili_mir.collection.match_probability import WEIGHTS, features
 from fusili_mir.model.bundle import default_bundle, load_bundle
 from fusili_mir.model.encoder import Encoder
 
@@ -52,13 +52,16 @@ def main() -> None:
     parser.add_argument("--photos", type=int, default=EVERYTHING, help="pieces whose page is asked with")
     parser.add_argument("--candidates", type=int, default=100)
     parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument(
+        "--constants", action="store_true", help="fit the constants only, as for another model"
+    )
     parser.add_argument("--model", type=Path, help="bundle; by default the one that ships")
     arguments = parser.parse_args()
     bundle = load_bundle(arguments.model) if arguments.model else default_bundle()
     encoder = Encoder(bundle, "cpu", n_threads=1)
     asked = ask(arguments, encoder)
     if arguments.job == "fit":
-        print_weights(asked)
+        print_weights(asked, arguments.constants)
     else:
         print_found(asked, arguments.seconds)
         print_recognised(asked, arguments.seconds)
@@ -117,11 +120,16 @@ def directions(asked: list[Answer]) -> dict[tuple[Kind, Kind], list[Answer]]:
     return found
 
 
-def print_weights(asked: list[Answer]) -> None:
+def print_weights(asked: list[Answer], only_constants: bool) -> None:
     for (query, kind), chosen in directions(asked).items():
         rows = np.array([features(match.evidence) for each in chosen for match in each.matches])
         right = np.array([match.path == each.right for each in chosen for match in each.matches])
-        weights = fit(rows, right, len(chosen))
+        slopes = np.array(WEIGHTS[query, kind][1:])
+        weights = (
+            fit_constant(rows, right, len(chosen), slopes)
+            if only_constants
+            else fit(rows, right, len(chosen))
+        )
         shown = ", ".join(f"{weight:.3g}" for weight in weights)
         print(f'    ("{query}", "{kind}"): ({shown}),  # {len(chosen)} queries, {len(rows)} candidates')
 
@@ -143,6 +151,24 @@ def fit(rows: Float64, right: np.ndarray, n_queries: int) -> Float64:  # type: i
     found = minimize(loss, np.zeros(scaled.shape[1])).x
     slopes = found[1:] / spread
     return np.append(found[0] - slopes @ centre - np.log(n_wrong / n_queries), slopes)
+
+
+def fit_constant(
+    rows: Float64,
+    right: np.ndarray,  # type: ignore[type-arg]
+    n_queries: int,
+    slopes: Float64,
+) -> Float64:
+    """Fit the constant in the same way, with these slopes: another model has similarities of another height."""
+    n_wrong = max(1, int((~right).sum()))
+    weight = np.where(right, 1.0, n_queries / n_wrong)
+    odds = rows[:, 1:] @ slopes
+
+    def loss(constant: float) -> float:
+        return float((weight * np.logaddexp(0, np.where(right, -1, 1) * (odds + constant))).sum())
+
+    found = minimize_scalar(loss, bounds=(-60, 60), method="bounded").x
+    return np.concatenate([[found - np.log(n_wrong / n_queries)], slopes])
 
 
 def print_found(asked: list[Answer], query_sec: float) -> None:

@@ -10,6 +10,7 @@ import io
 import json
 import tarfile
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -146,10 +147,7 @@ class ShardFolder:
             self.entries = self._list_entries(split)
         if not self.entries:
             raise InputError(f"{self.url}: no pairs for {split!r}; was that split rendered?")
-        self._last_numbers: dict[str, int] = {}
-        for entry in self.entries:
-            last = self._last_numbers.get(entry.rendering, 0)
-            self._last_numbers[entry.rendering] = max(last, entry.number)
+        self._listed = self.entries
         self.entries = [
             entry
             for entry in self.entries
@@ -208,6 +206,14 @@ class ShardFolder:
         """Return whether an entry is the first and whether it is the last segment of its rendering."""
         own = self.entries[place]
         return own.number == 0, own.number == self._last_numbers[own.rendering]
+
+    @cached_property
+    def _last_numbers(self) -> dict[str, int]:
+        """The number of the last segment of each rendering, whatever its layout or duration."""
+        last: dict[str, int] = {}
+        for entry in self._listed:
+            last[entry.rendering] = max(last.get(entry.rendering, 0), entry.number)
+        return last
 
     def read_clip(self, entry: PairEntry) -> HeardClip:
         """Read the sound of one pair."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy import signal
 
 from fusili_mir.arrays import Float32
 
@@ -24,6 +23,8 @@ def wear(clip: Float32, sample_rate_hz: int, rng: np.random.Generator) -> Float3
         limit = max(level * rng.uniform(2.0, 5.0), 1e-6)
         worn = np.asarray(limit * np.tanh(worn / limit), dtype=np.float32)
     if narrow:
+        from scipy import signal  # takes as long to import as all else of a command
+
         low_hz = float(np.exp(rng.uniform(np.log(60), np.log(350))))
         high_hz = float(np.exp(rng.uniform(np.log(2200), np.log(7000))))
         band = signal.butter(2, (low_hz, high_hz), "bandpass", fs=sample_rate_hz, output="sos")
