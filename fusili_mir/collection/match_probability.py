@@ -42,7 +42,7 @@ WEIGHTS: dict[tuple[Kind, Kind], tuple[float, ...]] = {
     ("recording", "recording"): (-14.3, 2.1, 1.23, 7.7, -0.455),  # 49 queries, 1766 candidates
     ("score", "score"): (-15, 0.64, 0.399, 7.77, 0.585),  # 30 queries, 1200 candidates
 }
-"""Query and candidate -> weights of `features`; slopes fitted to the model before, constants to the one that ships."""
+"""Query and candidate -> weights of `features`: slopes of the model before, constants of the one that ships."""
 
 
 def features(evidence: Evidence) -> tuple[float, ...]:
