@@ -7,6 +7,7 @@ import os
 import signal
 import sys
 import threading
+import traceback
 from importlib import import_module
 from typing import Any
 
@@ -15,7 +16,7 @@ import click
 from fusili_mir import __version__
 from fusili_mir.boundary import printable
 from fusili_mir.cli.examples import epilog
-from fusili_mir.cli.verbosity import with_verbosity
+from fusili_mir.cli.verbosity import give_up_stream, with_verbosity
 from fusili_mir.errors import FusiliError
 
 __all__ = ["main"]
@@ -80,6 +81,20 @@ def _cli() -> None:
 def main(argv: list[str] | None = None) -> None:
     """Run the command line; a `FusiliError` becomes one line on standard error and exit code 1."""
     _heed_requests_to_end()
+    try:
+        _run(argv)
+    except OSError as error:
+        if traceback.extract_tb(error.__traceback__)[-1].name != click.echo.__name__:
+            raise
+        refused = give_up_stream("output", error)  # by help or a version; of standard error, nobody hears
+        try:
+            click.echo(f"fusili-mir: {refused}", err=True)
+        except OSError as also:
+            give_up_stream("error", also)
+        sys.exit(1)
+
+
+def _run(argv: list[str] | None) -> None:
     try:
         result: Any = _cli.main(args=argv, prog_name="fusili-mir", standalone_mode=False)
         sys.exit(result if isinstance(result, int) else 0)
