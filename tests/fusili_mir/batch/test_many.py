@@ -241,7 +241,8 @@ def test_ctrl_c_keeps_what_is_done(files: Path, tmp_path: Path) -> None:
 
 
 def test_a_dask_cluster_gives_the_same_results(files: Path, expected: Path, tmp_path: Path) -> None:
-    distributed = pytest.importorskip("distributed")
+    import distributed
+
     with distributed.LocalCluster(
         n_workers=1, threads_per_worker=2, processes=False, dashboard_address=None
     ) as cluster:
