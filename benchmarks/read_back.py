@@ -47,6 +47,7 @@ console.log(JSON.stringify(points));
 def play(score: Path, folder: Path) -> Alignment:
     """Align a score with itself, played at its written tempo."""
     unfolded = render_pages(score, unfold="maximal").score
+    assert unfolded is not None
     notes = unfolded.note_array()
     seconds = 0.5 * (notes["onset_quarter"] - notes["onset_quarter"].min()) + 0.5
     played = [

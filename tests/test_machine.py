@@ -42,6 +42,12 @@ print(sorted(name for name in os.environ if name.startswith("FUSILI_")), "PYTHON
 """
 
 
+def see(environment: dict[str, str]) -> list[str]:
+    command = [sys.executable, "-c", SEE]
+    run = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    return run.stdout.splitlines()
+
+
 def test_what_somebody_has_put_on_the_machine_is_hidden_from_processes_too(tmp_path: Path) -> None:
     strange, inside = tmp_path / "strange", tmp_path / "inside"
     for folder in (strange, inside):
@@ -57,15 +63,10 @@ def test_what_somebody_has_put_on_the_machine_is_hidden_from_processes_too(tmp_p
         "PYTHONUNBUFFERED": "1",
         "PYTHONPATH": os.pathsep.join(sys.path),
     }
-    command = [sys.executable, "-c", SEE]
-    seen = subprocess.run(
-        command, env=brought, capture_output=True, text=True, check=True
-    ).stdout.splitlines()
-    assert seen[0] == "['Stradivari']"
-    assert "None" not in seen[1]
-    environment = sealed(brought, inside)
-    seen = subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout
-    assert seen.splitlines() == [
+    soundfonts, programs, _ = see(brought)
+    assert soundfonts == "['Stradivari']"
+    assert "None" not in programs
+    assert see(sealed(brought, inside)) == [
         "['TimGM6mb']",
         "[None, None]",
         "['FUSILI_SOUNDBANKS', 'FUSILI_SOUNDFONTS'] False",
