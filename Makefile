@@ -34,12 +34,14 @@ docs: .venv/installed
 .venv-runtime/installed: pyproject.toml $(CONSTRAINTS)
 	$(PYTHON) -m venv .venv-runtime
 	.venv-runtime/bin/pip install --quiet $(addprefix --constraint ,$(CONSTRAINTS)) \
-	    --editable '.[cpu,audio,cluster,collections,integrations,test]'
+	    --editable '.[cpu,audio,cluster,collections,integrations,photos,test]'
 	@touch $@
 
+# laion_clap is missing from Python 3.13 on, and then installed without its dependencies: pyproject.toml says why.
 .venv/installed: pyproject.toml constraints-test.txt
 	$(PYTHON) -m venv .venv
 	.venv/bin/pip install --quiet --constraint constraints-test.txt --editable '.[cpu,train,integrations,dev]'
+	.venv/bin/pip install --quiet --no-deps 'laion_clap>=1.1.7'
 	@touch $@
 
 # The tests synthesise with fluidsynth and a soundfont, draw with skia, which needs libEGL and libGL, and open the viewer in
