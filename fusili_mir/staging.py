@@ -132,7 +132,7 @@ def _open_stage(out: Path, force: bool, alone: bool) -> tuple[Path, int | None]:
         try:
             out.parent.mkdir(parents=True, exist_ok=True)
             place, prefix = (out, _INSIDE) if out.is_dir() else (out.parent, _beside(out))
-            stage = Path(tempfile.mkdtemp(prefix=prefix, dir=place))
+            stage = place / Path(tempfile.mkdtemp(prefix=prefix, dir=place)).name  # since Python 3.12 absolute
         except (OSError, ValueError) as error:
             raise OutputError(f"{printable(out)}: cannot be written ({_reason(error)})") from error
         try:
