@@ -125,7 +125,7 @@ def test_a_last_page_that_ends_before_it_begins_is_cut_to_nothing(tmp_path: Path
     last = content.rindex(b"OggS")
     page = bytearray(content[last:])
     page[6:14] = bytes(8)
-    page[22:26] = checksum(page).to_bytes(4, "little")
+    page[22:26] = checksum(bytes(page)).to_bytes(4, "little")
     (tmp_path / "a.opus").write_bytes(content[:last] + page)
     ((_, corrected),) = corrected_pages(tmp_path / "a.opus")
     assert int.from_bytes(corrected[22:26], "little") == checksum(corrected)
