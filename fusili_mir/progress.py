@@ -34,6 +34,7 @@ _LINE_SHARE, _LINE_EVERY_SEC = 0.05, 30.0
 _LEAST_BETWEEN_SEC, _LOOK_EVERY_SEC = 10.0, 1.0
 _ERASED = "\r\033[K"  # the line of a bar
 _hidden = False
+_now_sec: Callable[[], float] = time.monotonic
 
 
 @contextmanager
@@ -68,15 +69,11 @@ class ProgressLines:
         What is done.
     total, done : int
         How much there is, and how much of it was there before; a `total` of 0 means that nobody knows.
-    clock : callable
-        Returns the time, in seconds.
     """
 
-    def __init__(
-        self, label: str, total: int = 0, done: int = 0, clock: Callable[[], float] = time.monotonic
-    ) -> None:
-        self._label, self._total, self._before, self._clock = label, total, done, clock
-        self._begin_sec = self._said_sec = clock()
+    def __init__(self, label: str, total: int = 0, done: int = 0) -> None:
+        self._label, self._total, self._before = label, total, done
+        self._begin_sec = self._said_sec = _now_sec()
         self._said, self._kept = done, list[str]()
 
     def keep(self, done: int, note: str) -> None:
@@ -85,7 +82,7 @@ class ProgressLines:
 
     def due(self, done: int, note: str = "") -> list[str]:
         """Return the lines to be printed now, if this much is done."""
-        silent_sec = self._clock() - self._said_sec
+        silent_sec = _now_sec() - self._said_sec
         is_first = self._said_sec == self._begin_sec
         if is_first and silent_sec < _LEAST_BETWEEN_SEC:
             return []
@@ -95,41 +92,39 @@ class ProgressLines:
         if not lines and is_time:
             lines = [self._line(done, note)]
         if lines:
-            self._said_sec, self._said = self._clock(), done
+            self._said_sec, self._said = _now_sec(), done
         return lines
 
-    def last(self) -> list[str]:
-        """Return the line that says that all is done, if there were lines before."""
-        if self._said_sec == self._begin_sec or self._said == self._total > 0:
+    def last(self, done: int) -> list[str]:
+        """Return the line that says how it ended, if there were lines before."""
+        if self._said_sec == self._begin_sec or (self._total and self._said == done):
             return []
         if self._total:
-            return [self._line(self._total)]
-        return [f"fusili-mir: {self._label}: done in {_duration(self._clock() - self._begin_sec)}"]
+            return [self._line(done)]
+        return [f"fusili-mir: {self._label}: done in {_duration(_now_sec() - self._begin_sec)}"]
 
     def _line(self, done: int, note: str = "") -> str:
-        so_far_sec = self._clock() - self._begin_sec
-        parts = (
-            [f"{done} of {self._total} ({done / self._total:.0%})".replace("%", " %")] if self._total else []
-        )
+        so_far_sec = _now_sec() - self._begin_sec
+        parts = [f"{done} of {self._total} ({100 * done / self._total:.0f} %)"] if self._total else []
         parts += [note] if note else []
-        parts += [f"{_duration(so_far_sec)} so far"]
+        parts.append(f"{_duration(so_far_sec)} so far")
         if self._before < done < self._total:
             left_sec = so_far_sec * (self._total - done) / (done - self._before)
-            parts += [f"about {_duration(left_sec)} left"]
+            parts.append(f"about {_duration(left_sec, 60 if left_sec >= 120 else 1)} left")
         return printable_lines(f"fusili-mir: {self._label}: {', '.join(parts)}")
 
 
-def _duration(seconds: float) -> str:
-    """Return a time as people say it.
+def _duration(seconds: float, step_sec: int = 1) -> str:
+    """Return a time as people say it, rounded to so many seconds.
 
-    >>> [_duration(seconds) for seconds in (95, 754, 8000)]
-    ['95 s', '12 min 34 s', '2 h 13 min']
+    >>> [_duration(seconds) for seconds in (95, 754, 8000)], _duration(754, 60)
+    (['95 s', '12 min 34 s', '2 h 13 min'], '13 min')
     """
-    whole = round(seconds)
+    whole = step_sec * round(seconds / step_sec)
     if whole < 120:
         return f"{whole} s"
     if whole < 7200:
-        return f"{whole // 60} min {whole % 60} s"
+        return f"{whole // 60} min {whole % 60} s".removesuffix(" 0 s")
     return f"{whole // 3600} h {whole % 3600 // 60} min"
 
 
@@ -171,9 +166,9 @@ class Count:
                 _print(*self._lines.due(self._done, self._note))
 
     def end(self) -> None:
-        """Print that all is done, if anything was printed."""
+        """Print how it ended, if anything was printed."""
         if self._lines is not None:
-            _print(*self._lines.last())
+            _print(*self._lines.last(self._done))
 
     def say(self, line: str) -> None:
         """Print a line, if anything is shown at all."""
@@ -230,7 +225,7 @@ def stage(label: str, shown: bool = True) -> Iterator[None]:
     shown : bool
         Whether to show it. On a terminal, a stage of less than half a second is not shown at all.
     """
-    start_sec = time.monotonic()
+    start_sec = _now_sec()
     if progress_shown(shown):
         with _in_thread(partial(_show_clock, label, start_sec)):
             yield
@@ -242,7 +237,7 @@ def stage(label: str, shown: bool = True) -> Iterator[None]:
 
 @contextmanager
 def _counted(label: str, total: int, done: int, shown: bool) -> Iterator[Count]:
-    start_sec = time.monotonic()
+    start_sec = _now_sec()
     if progress_shown(shown):
         with click.progressbar(
             length=total, label=label, file=sys.stderr, show_pos=True, item_show_func=lambda note: note or ""
@@ -257,7 +252,7 @@ def _counted(label: str, total: int, done: int, shown: bool) -> Iterator[Count]:
 
 
 def _log_end(label: str, start_sec: float) -> None:
-    _log.info("%s: %.1f s", label, time.monotonic() - start_sec)
+    _log.info("%s: %.1f s", label, _now_sec() - start_sec)
 
 
 @contextmanager
@@ -284,7 +279,7 @@ def _show_clock(label: str, start_sec: float, ended: threading.Event) -> None:
         return
     while True:
         is_last = ended.is_set()
-        line = f"\r{label}  {time.monotonic() - start_sec:.1f} s"
+        line = f"\r{label}  {_now_sec() - start_sec:.1f} s"
         click.echo(line, file=sys.stderr, nl=is_last)
         if is_last:
             return

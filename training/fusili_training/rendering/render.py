@@ -133,6 +133,7 @@ def _render(
     with counted("rendering", n_pieces, n_pieces - n_open, progress) as count:
         parallel = joblib.Parallel(n_jobs=jobs, return_as=_result_order(), batch_size=1)
         task = joblib.delayed(_render_shard)
+        _start_trackers()
         with withheld_from_workers(signal.SIGINT):  # the call starts them
             done = parallel(task(plan, out, recipe, os.getpid(), render) for plan in open_plans)
         for plan in done:
@@ -279,6 +280,17 @@ def _backend(backend: str | None, options: Mapping[str, Any]) -> AbstractContext
     except (ValueError, TypeError, OSError) as error:
         raise InputError(f"the backend {backend!r} cannot be used: {' '.join(str(error).split())}") from error
     return config
+
+
+def _start_trackers() -> None:
+    """Start the processes that keep account of semaphores, with which workers would not be shielded from signals."""
+    if os.name == "posix":
+        from multiprocessing import resource_tracker
+
+        from joblib.externals.loky.backend import resource_tracker as loky_tracker
+
+        resource_tracker.ensure_running()
+        loky_tracker.ensure_running()
 
 
 def _result_order() -> str:
