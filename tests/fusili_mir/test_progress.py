@@ -64,7 +64,9 @@ def test_a_line_says_what_how_far_how_long_and_what_is_left(clock: Clock) -> Non
 
 def test_what_was_done_before_does_not_make_it_look_faster(clock: Clock) -> None:
     # 10 of 20 s for one of 2: those 8 that were there took no time.
-    assert Run(clock, 10, 8).at(10, 9) == ["fusili-mir: indexing: 9 of 10 (90 %), 10 s so far, about 10 s left"]
+    assert Run(clock, 10, 8).at(10, 9) == [
+        "fusili-mir: indexing: 9 of 10 (90 %), 10 s so far, about 10 s left"
+    ]
 
 
 def test_short_runs_have_no_lines(clock: Clock) -> None:
@@ -75,7 +77,9 @@ def test_short_runs_have_no_lines(clock: Clock) -> None:
 
 def test_a_line_comes_after_10_s_then_at_5_percent_or_30_s(clock: Clock) -> None:
     run = Run(clock, 100)
-    due = {sec: bool(run.at(sec, done)) for sec, done in ((10, 0), (15, 7), (20, 8), (29, 9), (49, 12), (50, 12))}
+    due = {
+        sec: bool(run.at(sec, done)) for sec, done in ((10, 0), (15, 7), (20, 8), (29, 9), (49, 12), (50, 12))
+    }
     # 10: the first; 15: 5 %, but 5 s later; 20: 8 %; 49: 4 % after 29 s; 50: after 30 s
     assert due == {10: True, 15: False, 20: True, 29: False, 49: False, 50: True}
 
