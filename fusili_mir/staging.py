@@ -25,7 +25,7 @@ from pathlib import Path
 
 from fusili_mir.boundary import printable
 from fusili_mir.errors import InputError, OutputError
-from fusili_mir.folder_lock import HeldError, hold_lock, say_held
+from fusili_mir.folder_lock import HeldError, free_lock, hold_lock, say_held
 
 __all__ = ["check_output_folder", "interrupts_held", "settle_folder", "staged_folder"]
 
@@ -107,8 +107,7 @@ def staged_folder(
         raise OutputError(str(error).replace(str(stage), str(out))) from error
     finally:
         shutil.rmtree(stage, ignore_errors=True)
-        if lock is not None:
-            os.close(lock)
+        free_lock(lock)
 
 
 @contextmanager
@@ -143,8 +142,7 @@ def _open_stage(out: Path, force: bool, alone: bool) -> tuple[Path, int | None]:
         except HeldError:
             continue
         shutil.rmtree(stage, ignore_errors=True)
-        if lock is not None:
-            os.close(lock)
+        free_lock(lock)
         time.sleep(random.uniform(0.0, 0.05 * (step + 1)))  # noqa: S311
     raise say_held(out)
 
@@ -249,7 +247,7 @@ def _clean(out: Path, own: Path | None = None) -> bool:
                 _settle(stage, out)
                 shutil.rmtree(stage, ignore_errors=True)
             finally:
-                os.close(lock)
+                free_lock(lock)
     return is_held
 
 

@@ -10,35 +10,93 @@ from __future__ import annotations
 import contextlib
 import functools
 import json
+import multiprocessing.connection
 import os
+import signal
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, TypeVar, cast
 
-__all__ = ["WorkerProcess", "end_with_parent"]
+__all__ = ["WorkerProcess", "begin_worker", "end_with_parent", "ending_with_caller", "withheld_from_workers"]
 
 _LOOK_EVERY_SEC = 0.5
+_OWN_GROUP = getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0)
+_END_WITH_CALLER = """
+import ctypes, os, signal, sys
+ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
+if os.getppid() == int(sys.argv[1]):
+    os.execvp(sys.argv[2], sys.argv[2:])
+"""
 
 
-@functools.cache
+def begin_worker(parent: int) -> None:
+    """Begin a process that the one with the number `parent` has started, and which leaves Ctrl-C to that one.
+
+    If that process is dead already, this one ends at once.
+    """
+    if os.name == "posix" and os.getppid() != parent:
+        os._exit(1)
+    end_with_parent(parent)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
 def end_with_parent(parent: int) -> None:
     """End this process when the one with the number `parent` ends, even if that is killed.
 
     Nothing happens if that process has not started this one: it may be a worker of somebody else's.
     """
-    if os.getppid() != parent:
-        return
+    if os.getppid() == parent:
+        _watch(parent, os.getpid())
+
+
+@functools.cache
+def _watch(parent: int, _own: int) -> None:
+    """Watch a parent once in each process: a forked one inherits what is cached, but no thread."""
 
     def watch() -> None:
-        while os.getppid() == parent:
-            time.sleep(_LOOK_EVERY_SEC)
+        if sys.platform == "win32":  # an orphan keeps the number of its parent
+            family = multiprocessing.parent_process()
+            if family is None:
+                return
+            multiprocessing.connection.wait([family.sentinel])
+        else:
+            while os.getppid() == parent:
+                time.sleep(_LOOK_EVERY_SEC)
         os._exit(1)
 
     threading.Thread(target=watch, daemon=True).start()
+
+
+@contextmanager
+def withheld_from_workers(*signals: int) -> Iterator[None]:
+    """Keep signals from the processes that are started within the context, as long as they live.
+
+    Ctrl-C reaches all processes of a terminal. Workers must neither die of it before their work is done, nor say
+    so; the process that started them ends them.
+    """
+    if sys.platform == "win32":
+        yield
+        return
+    earlier = signal.pthread_sigmask(signal.SIG_BLOCK, signals)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, earlier)
+
+
+def ending_with_caller(command: Sequence[str]) -> list[str]:
+    """Return a command of another program that ends with the thread that waits for it, even if that is killed.
+
+    Only Linux can do that; elsewhere the program ends when its work is done.
+    """
+    if not sys.platform.startswith("linux"):
+        return list(command)
+    return [sys.executable, "-ISc", _END_WITH_CALLER, str(os.getpid()), *command]
 
 
 _Answer = TypeVar("_Answer")
@@ -123,12 +181,13 @@ class WorkerProcess:
             package_root = str(Path(__file__).resolve().parents[1])
             path = os.pathsep.join(filter(None, [package_root, os.environ.get("PYTHONPATH")]))
             self._process = subprocess.Popen(  # noqa: S603
-                [sys.executable, "-m", self._module],
+                [sys.executable, "-P", "-m", self._module],  # nothing is imported from the current folder
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
                 env={**os.environ, **self._environment, "PYTHONPATH": path},
                 start_new_session=True,  # Ctrl-C reaches only the caller, which then stops it
+                creationflags=_OWN_GROUP,  # the same on Windows
             )
             self._owner = os.getpid()
         return self._process

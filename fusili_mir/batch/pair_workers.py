@@ -9,7 +9,7 @@ import json
 import queue
 import signal
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import asdict
 from importlib import import_module
 from itertools import groupby
@@ -49,7 +49,9 @@ def group_by_score(requests: Sequence[PairRequest], n_workers: int) -> list[Grou
     return groups
 
 
-def align_here(groups: Sequence[Group], settings: WorkSettings, n_workers: int) -> Iterator[PairReport]:
+def align_here(
+    groups: Sequence[Group], settings: WorkSettings, n_workers: int
+) -> Generator[PairReport, None, None]:
     """Align groups in processes of this machine, and yield reports as they come.
 
     Parameters
@@ -96,7 +98,9 @@ def align_here(groups: Sequence[Group], settings: WorkSettings, n_workers: int) 
                 thread.join(timeout=0.05)
 
 
-def align_on_cluster(groups: Sequence[Group], settings: WorkSettings, address: str) -> Iterator[PairReport]:
+def align_on_cluster(
+    groups: Sequence[Group], settings: WorkSettings, address: str
+) -> Generator[PairReport, None, None]:
     """Align groups on the machines of a Dask cluster, and yield reports as they come.
 
     Parameters

@@ -40,12 +40,26 @@ _COMMANDS = {
 `command`."""
 
 _WITH_TORCH = {"evaluate", "export", "train"}
+_GO_ON = {"align-many", "index", "render"}
+"""Commands that go on where they were when they are repeated; `train` says itself how it does."""
+
 _LONGEST_LINE = 2000
 _BLAS_THREADS = ("OPENBLAS_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
 
 
+class _InterruptedError(Exception):
+    """Ctrl-C; the text says how to go on."""
+
+
 class _LazyGroup(click.Group):
     """A group that knows the names and help of its commands, and imports a command only to run it."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt as error:
+            goes_on = ctx.invoked_subcommand in _GO_ON
+            raise _InterruptedError("; repeat the command to go on" if goes_on else "") from error
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(_COMMANDS)
@@ -101,8 +115,8 @@ def _run(argv: list[str] | None) -> None:
     except click.ClickException as error:
         error.show()
         sys.exit(error.exit_code)
-    except (click.Abort, KeyboardInterrupt):
-        click.echo("fusili-mir: interrupted", err=True)
+    except (click.Abort, KeyboardInterrupt, _InterruptedError) as error:
+        click.echo(f"fusili-mir: interrupted{error}", err=True)
         sys.exit(130)
     except FusiliError as error:
         click.echo(f"fusili-mir: {_one_line(str(error))}", err=True)

@@ -13,10 +13,11 @@ import json
 import locale
 import os
 import sys
+from typing import Any
 
 import verovio
 
-from fusili_mir.worker_limits import limit_memory, set_alarm
+from fusili_mir.worker_limits import limit_memory, while_asked
 
 
 def main() -> None:
@@ -29,21 +30,24 @@ def main() -> None:
     toolkit = verovio.toolkit()
     for line in sys.stdin:
         request = json.loads(line)
-        set_alarm(request["time_limit_sec"])
-        toolkit.resetOptions()
-        toolkit.setInputFrom(request["input_from"])
-        toolkit.setOptions(request["options"])
-        loaded = toolkit.loadData(request["data"])
-        answer: str | list[str] | list[list[str]] | None = None
-        if loaded and request["to"] == "mei":
-            answer = toolkit.getMEI()
-        elif loaded and request["to"] == "svg":
-            answer = _pages(toolkit)
-        elif loaded:
-            answer = [_excerpt(toolkit, span) for span in request["to"]]
-        set_alarm(0)
+        with while_asked(request["time_limit_sec"]):
+            answer = _answer(toolkit, request)
         answers.write(json.dumps(answer) + "\n")
         answers.flush()
+
+
+def _answer(toolkit: verovio.toolkit, request: dict[str, Any]) -> str | list[str] | list[list[str]] | None:
+    toolkit.resetOptions()
+    toolkit.setInputFrom(request["input_from"])
+    toolkit.setOptions(request["options"])
+    if not toolkit.loadData(request["data"]):
+        return None
+    if request["to"] == "mei":
+        mei: str = toolkit.getMEI()
+        return mei
+    if request["to"] == "svg":
+        return _pages(toolkit)
+    return [_excerpt(toolkit, span) for span in request["to"]]
 
 
 def _pages(toolkit: verovio.toolkit) -> list[str]:
