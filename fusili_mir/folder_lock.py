@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from fusili_mir.boundary import refuse_address
 from fusili_mir.errors import OutputError
 
 __all__ = ["LOCK_FILE", "HeldError", "hold_lock", "lock_file", "locked_folder", "say_held"]
@@ -41,6 +42,7 @@ def locked_folder(folder: str | Path) -> Iterator[Path]:
         The folder. If another process holds it, an `OutputError` says so.
     """
     folder = Path(folder)
+    refuse_address(folder, "give a folder of this machine")
     try:
         folder.mkdir(parents=True, exist_ok=True)
         handle = lock_file(folder / LOCK_FILE)

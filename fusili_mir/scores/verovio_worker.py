@@ -17,6 +17,7 @@ import sys
 import verovio
 
 from fusili_mir.worker_limits import limit_memory, set_alarm
+from fusili_mir.worker_process import say_place
 
 
 def main() -> None:
@@ -29,6 +30,7 @@ def main() -> None:
     toolkit = verovio.toolkit()
     for line in sys.stdin:
         request = json.loads(line)
+        say_place()
         set_alarm(request["time_limit_sec"])
         toolkit.resetOptions()
         toolkit.setInputFrom(request["input_from"])
@@ -38,7 +40,7 @@ def main() -> None:
         if loaded and request["to"] == "mei":
             answer = toolkit.getMEI()
         elif loaded and request["to"] == "svg":
-            answer = _pages(toolkit)
+            answer = [_page(toolkit, page) for page in range(1, toolkit.getPageCount() + 1)]
         elif loaded:
             answer = [_excerpt(toolkit, span) for span in request["to"]]
         set_alarm(0)
@@ -46,14 +48,17 @@ def main() -> None:
         answers.flush()
 
 
-def _pages(toolkit: verovio.toolkit) -> list[str]:
-    return [toolkit.renderToSVG(page + 1) for page in range(toolkit.getPageCount())]
+def _page(toolkit: verovio.toolkit, page: int) -> str:
+    say_place(f"page {page}")
+    svg: str = toolkit.renderToSVG(page)
+    return svg
 
 
 def _excerpt(toolkit: verovio.toolkit, span: str) -> list[str]:
+    say_place(f"measures {span}")
     toolkit.select({"measureRange": span})
     toolkit.redoLayout()
-    return _pages(toolkit)
+    return [toolkit.renderToSVG(page + 1) for page in range(toolkit.getPageCount())]
 
 
 if __name__ == "__main__":

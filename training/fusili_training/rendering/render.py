@@ -24,8 +24,9 @@ from joblib.parallel import LokyBackend
 from tqdm import tqdm
 
 from fusili_mir import __version__
+from fusili_mir.boundary import reason, unexpected
 from fusili_mir.dataclass_tables import read_table
-from fusili_mir.errors import InputError, MissingExtraError, OutputError
+from fusili_mir.errors import FusiliError, InputError, MissingExtraError, OutputError
 from fusili_mir.folder_lock import LOCK_FILE, locked_folder
 from fusili_mir.progress import progress_shown
 from fusili_mir.whole_files import is_part
@@ -324,8 +325,8 @@ def _samples(
             raise
         except Exception as error:  # noqa: BLE001 - one broken score must not stop the corpus
             samples = []
-            kind = "" if isinstance(error, InputError) else f"{type(error).__name__}: "
-            report = PieceReport(piece.id, piece.licence, error=kind + " ".join(str(error).split()))
+            found = str(error) if isinstance(error, FusiliError) else unexpected(error)
+            report = PieceReport(piece.id, piece.licence, error=" ".join(found.split()))
         reports.append(report)
         yield from samples
 
@@ -369,6 +370,6 @@ def _read_json(path: Path) -> dict[str, Any]:
         content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise InputError(
-            f"{path}: cannot be read ({error}); delete this file and its shard, then render again"
+            f"{path}: cannot be read ({reason(error)}); delete this file and its shard, then render again"
         ) from error
     return content
