@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from fusili_mir.boundary import refuse_address
 from fusili_mir.errors import OutputError
 
 __all__ = ["LOCK_FILE", "HeldError", "free_lock", "hold_lock", "lock_file", "locked_folder", "say_held"]
@@ -51,6 +52,7 @@ def locked_folder(folder: str | Path, patience_sec: float = 0.0) -> Iterator[Pat
         The folder. If another process holds it, an `OutputError` says so.
     """
     folder = Path(folder)
+    refuse_address(folder, "give a folder of this machine")
     try:
         folder.mkdir(parents=True, exist_ok=True)
         handle = _lock_patiently(folder / LOCK_FILE, time.monotonic() + patience_sec)

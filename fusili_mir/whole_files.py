@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
+from fusili_mir.boundary import refuse_address
 from fusili_mir.errors import OutputError
 from fusili_mir.folder_lock import HeldError, free_lock, hold_lock, lock_file
 
@@ -40,6 +41,7 @@ def write_whole(path: Path, write: Callable[[IO[bytes]], Any]) -> None:
 @contextmanager
 def whole_file(path: Path) -> Iterator[IO[bytes]]:
     """Open a file to write that gets its name when the context ends without an error."""
+    refuse_address(path, "give a file of this machine")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         _remove_parts(path)

@@ -27,6 +27,7 @@ from fusili_mir.audio.excerpt import Excerpt
 from fusili_mir.audio.ffmpeg_file import FfmpegFile
 from fusili_mir.audio.midi_recording import is_midi_file, open_midi_recording
 from fusili_mir.audio.opus_positions import corrected_pages
+from fusili_mir.boundary import reason
 from fusili_mir.errors import InputError
 
 __all__ = ["STANDARD_INPUT", "RecordingLike", "open_recording"]
@@ -175,8 +176,7 @@ def _open_stream(stream: Any, name: str) -> Recording:
     except TypeError as error:
         raise InputError(f"{name}: opened as text; open it in binary mode, 'rb'") from error
     except (OSError, ValueError) as error:  # a closed file is a ValueError
-        reason = getattr(error, "strerror", None) or error
-        raise InputError(f"{name}: cannot be copied to {tempfile.gettempdir()} ({reason})") from error
+        raise InputError(f"{name}: cannot be copied to {tempfile.gettempdir()} ({reason(error)})") from error
     if copied.filename.stat().st_size == 0:
         raise InputError(f"{name}: it is empty; expected a sound file")
     return _CopiedRecording(_open_file(copied.filename, name), copied)

@@ -24,7 +24,7 @@ from fusili_mir.batch.pair_workers import align_here, align_on_cluster, group_by
 from fusili_mir.batch.summary_page import summary_html
 from fusili_mir.batch.summary_table import summary_csv
 from fusili_mir.batch.work_settings import WorkSettings
-from fusili_mir.errors import InputError, OutputError
+from fusili_mir.errors import InputError, OutputError, option
 from fusili_mir.folder_lock import locked_folder
 from fusili_mir.model.bundle import Bundle, default_bundle, load_bundle
 from fusili_mir.model.encoder import Encoder
@@ -208,7 +208,8 @@ def _find_done(requests: Sequence[PairRequest], settings: WorkSettings, force: b
     if other and not force:
         raise OutputError(
             f"{settings.folder}: {len(other)} of the results ({other[0]} first) were made from other files, with "
-            "other options or by another model or version; add --force to replace them, or choose another folder"
+            "other options or by another model or version; add "
+            f"{option('--force', 'force=True')} to replace them, or choose another folder"
         )
     return done
 

@@ -17,7 +17,7 @@ from fusili_mir import __version__
 from fusili_mir.boundary import printable
 from fusili_mir.cli.examples import epilog
 from fusili_mir.cli.verbosity import give_up_stream, with_verbosity
-from fusili_mir.errors import FusiliError
+from fusili_mir.errors import FusiliError, flags_named
 
 __all__ = ["main"]
 
@@ -110,7 +110,8 @@ def main(argv: list[str] | None = None) -> None:
 
 def _run(argv: list[str] | None) -> None:
     try:
-        result: Any = _cli.main(args=argv, prog_name="fusili-mir", standalone_mode=False)
+        with flags_named():
+            result: Any = _cli.main(args=argv, prog_name="fusili-mir", standalone_mode=False)
         sys.exit(result if isinstance(result, int) else 0)
     except click.ClickException as error:
         error.show()

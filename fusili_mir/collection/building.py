@@ -39,7 +39,7 @@ from fusili_mir.collection.index_report import CHANGES, IndexedFile, IndexReport
 from fusili_mir.collection.kinds import KINDS, kind_of, list_files
 from fusili_mir.collection.vectors import import_faiss, save_faiss
 from fusili_mir.collection.workers import run_everywhere
-from fusili_mir.errors import InputError, OutputError
+from fusili_mir.errors import InputError, OutputError, option
 from fusili_mir.folder_lock import LOCK_FILE, locked_folder
 from fusili_mir.model.bundle import Bundle, default_bundle, load_bundle
 from fusili_mir.progress import counted, progress_bar
@@ -201,7 +201,8 @@ class _Building:
                 del known[each.id]
                 report.append(IndexedFile(each.path, "removed", each.kind))
             else:
-                message = f"{each.path}: no longer there; --remove-missing forgets it"
+                forget = option("--remove-missing", "remove_missing=True")
+                message = f"{each.path}: no longer there; {forget} removes it from the index"
                 report.append(IndexedFile(each.path, "missing", each.kind, each.n_windows, 0.0, message))
         changed = repair or any(file.status in CHANGES for file in report)
         manifest = self.manifest

@@ -18,6 +18,7 @@ from typing import Any
 import verovio
 
 from fusili_mir.worker_limits import limit_memory, while_asked
+from fusili_mir.worker_process import say_place
 
 
 def main() -> None:
@@ -30,6 +31,7 @@ def main() -> None:
     toolkit = verovio.toolkit()
     for line in sys.stdin:
         request = json.loads(line)
+        say_place()
         with while_asked(request["time_limit_sec"]):
             answer = _answer(toolkit, request)
         answers.write(json.dumps(answer) + "\n")
@@ -46,18 +48,21 @@ def _answer(toolkit: verovio.toolkit, request: dict[str, Any]) -> str | list[str
         mei: str = toolkit.getMEI()
         return mei
     if request["to"] == "svg":
-        return _pages(toolkit)
+        return [_page(toolkit, page) for page in range(1, toolkit.getPageCount() + 1)]
     return [_excerpt(toolkit, span) for span in request["to"]]
 
 
-def _pages(toolkit: verovio.toolkit) -> list[str]:
-    return [toolkit.renderToSVG(page + 1) for page in range(toolkit.getPageCount())]
+def _page(toolkit: verovio.toolkit, page: int) -> str:
+    say_place(f"page {page}")
+    svg: str = toolkit.renderToSVG(page)
+    return svg
 
 
 def _excerpt(toolkit: verovio.toolkit, span: str) -> list[str]:
+    say_place(f"measures {span}")
     toolkit.select({"measureRange": span})
     toolkit.redoLayout()
-    return _pages(toolkit)
+    return [toolkit.renderToSVG(page + 1) for page in range(toolkit.getPageCount())]
 
 
 if __name__ == "__main__":

@@ -42,6 +42,38 @@ def test_another_thread_can_end_a_process_that_is_being_asked() -> None:
     assert answers == [None]
 
 
+DYING = """
+import os, sys
+from fusili_mir.worker_process import say_place
+for line in sys.stdin:
+    say_place()
+    say_place("page 3")
+    {way}
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals")
+@pytest.mark.parametrize(
+    ("way", "ending"),
+    [
+        ("os.kill(os.getpid(), 11)", "crashed (signal 11, SIGSEGV)"),
+        ("os.kill(os.getpid(), 9)", "was killed (signal 9, SIGKILL), perhaps for lack of memory"),
+        ("held = bytearray(400_000_000); os.abort()", "needed more than 0.4 GB of memory"),
+        ("raise MemoryError", "needed more than 0.4 GB of memory"),
+        ("while True: pass", "took more than 2 s"),
+        ("os._exit(3)", "ended with exit code 3"),
+    ],
+)
+def test_how_and_where_a_process_died_is_known(
+    way: str, ending: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "dying.py").write_text(DYING.format(way=way))
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    worker = WorkerProcess("dying", most_bytes=lambda: 400e6)
+    assert worker.ask("question", time_limit_sec=2) is None
+    assert (str(worker.ending), worker.place) == (ending, "page 3")
+
+
 PARENT = """
 import subprocess, sys, time
 code = "import os, sys, time; from fusili_mir.worker_process import end_with_parent; " + sys.argv[1]

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 from torch.nn.utils import clip_grads_with_norm_, get_total_norm
 
-from fusili_mir.errors import InputError, OutputError
+from fusili_mir.errors import InputError, OutputError, option
 from fusili_mir.progress import Count, counted
 from fusili_training.data.batch import Batch
 from fusili_training.loop.checkpoint import Checkpoint, Progress, load_checkpoint, save_checkpoint
@@ -162,7 +162,7 @@ class Trainer:
             if stopping and not self._is_finished():
                 raise TrainingInterruptedError(
                     f"stopped after step {self.progress.step} of {self.total_steps}, {self.last_path} is saved;"
-                    " to continue, repeat the command with --resume"
+                    f" to continue, repeat it with {option('--resume', 'resume=True')}"
                 )
             if self._is_finished() or self.progress.epoch > epoch:
                 return
@@ -308,7 +308,8 @@ class Trainer:
             return None
         if not resume:
             raise InputError(
-                f"{self.folder} already holds a run; add --resume to continue it, or choose another folder"
+                f"{self.folder} already holds a run; add {option('--resume', 'resume=True')} to continue it, or "
+                "choose another folder"
             )
         earlier = load_checkpoint(self.last_path)
         check_same_run(self.recipe, earlier.recipe, self.last_path)

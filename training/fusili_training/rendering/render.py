@@ -24,8 +24,9 @@ import joblib
 from joblib.parallel import LokyBackend
 
 from fusili_mir import __version__
+from fusili_mir.boundary import reason, unexpected
 from fusili_mir.dataclass_tables import read_table
-from fusili_mir.errors import InputError, MissingExtraError, OutputError
+from fusili_mir.errors import FusiliError, InputError, MissingExtraError, OutputError
 from fusili_mir.folder_lock import LOCK_FILE, locked_folder
 from fusili_mir.progress import counted, stage
 from fusili_mir.whole_files import is_part
@@ -283,7 +284,7 @@ def _backend(backend: str | None, options: Mapping[str, Any]) -> AbstractContext
 
 
 def _start_trackers() -> None:
-    """Start the processes that keep account of semaphores, with which workers would not be shielded from signals."""
+    """Start what keeps account of semaphores first: workers started with it are not shielded from signals."""
     if os.name == "posix":
         from multiprocessing import resource_tracker
 
@@ -331,8 +332,8 @@ def _samples(
             raise
         except Exception as error:  # noqa: BLE001 - one broken score must not stop the corpus
             samples = []
-            kind = "" if isinstance(error, InputError) else f"{type(error).__name__}: "
-            report = PieceReport(piece.id, piece.licence, error=kind + " ".join(str(error).split()))
+            found = str(error) if isinstance(error, FusiliError) else unexpected(error)
+            report = PieceReport(piece.id, piece.licence, error=" ".join(found.split()))
         reports.append(report)
         yield from samples
 
@@ -376,6 +377,6 @@ def _read_json(path: Path) -> dict[str, Any]:
         content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise InputError(
-            f"{path}: cannot be read ({error}); delete this file and its shard, then render again"
+            f"{path}: cannot be read ({reason(error)}); delete this file and its shard, then render again"
         ) from error
     return content
