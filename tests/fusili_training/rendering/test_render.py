@@ -113,7 +113,7 @@ def test_a_dask_cluster_gives_the_same_bytes(
 
     out = tmp_path / "shards"
     cluster = distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, memory_limit=None
+        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0", memory_limit=None
     )
     with cluster, distributed.Client(cluster) as client:
         recipe = _recipe(small_recipe.audio.soundfonts[0])
