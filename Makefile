@@ -32,12 +32,14 @@ docs: .venv/installed
 .venv-runtime/installed: pyproject.toml $(CONSTRAINTS)
 	$(PYTHON) -m venv .venv-runtime
 	.venv-runtime/bin/pip install --quiet $(addprefix --constraint ,$(CONSTRAINTS)) \
-	    --editable '.[cpu,audio,cluster,collections,integrations,test]'
+	    --editable '.[cpu,audio,cluster,collections,integrations,photos,test]'
 	@touch $@
 
+# laion_clap is missing from Python 3.13 on, and then installed without its dependencies: pyproject.toml says why.
 .venv/installed: pyproject.toml constraints-test.txt
 	$(PYTHON) -m venv .venv
 	.venv/bin/pip install --quiet --constraint constraints-test.txt --editable '.[cpu,train,integrations,dev]'
+	.venv/bin/pip install --quiet --no-deps 'laion_clap>=1.1.7'
 	@touch $@
 
 # Installs, or names, the packages of system-packages.txt that are missing: each is looked for by itself. On systems

@@ -87,7 +87,7 @@ def align_recording(
     cache : str or Path, optional
         A file that keeps the embeddings of the score for the next recording.
     progress : bool
-        Whether to show progress bars on a terminal.
+        Whether to show progress on standard error.
     start_sec, end_sec : float, optional
         Stretch of the recording to align; times in the result are those of the whole recording.
     transpose : "auto" or float

@@ -25,6 +25,7 @@ from pathlib import Path
 
 from fusili_mir.errors import InputError, MissingExtraError
 from fusili_mir.limits import limit
+from fusili_mir.worker_process import ending_with_caller
 
 __all__ = [
     "FLUIDSYNTH_HZ",
@@ -144,7 +145,7 @@ def run_fluidsynth(soundfont: Soundfont, midi: Path, wav: Path) -> None:
     command += [str(soundfont.path.absolute()), str(midi.absolute())]
     try:
         run = subprocess.run(  # noqa: S603 - no shell, and the executable is found by its absolute path
-            command,
+            ending_with_caller(command),
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,

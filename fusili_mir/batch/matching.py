@@ -79,7 +79,7 @@ def match_recordings(
     options : str
         Options for all pairs, as on the command line of `fusili-mir align`.
     progress : bool
-        Whether to show a progress bar on a terminal.
+        Whether to show progress on standard error.
 
     Returns
     -------

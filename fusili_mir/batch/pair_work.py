@@ -18,7 +18,8 @@ from fusili_mir.audio.recording import open_recording
 from fusili_mir.batch.pair_report import REPORT_FILE, PairReport, report_failure, report_result, save_report
 from fusili_mir.batch.pair_request import PairRequest
 from fusili_mir.batch.work_settings import WorkSettings, stamp_files
-from fusili_mir.errors import FusiliError, FusiliWarning, OutputError
+from fusili_mir.boundary import unexpected
+from fusili_mir.errors import FusiliError, FusiliWarning, OutputError, option
 from fusili_mir.model.bundle import default_bundle, load_bundle
 from fusili_mir.model.encoder import Encoder
 from fusili_mir.output.alignment_files import check_formats, write_formats
@@ -55,14 +56,13 @@ class PairWork:
             except FusiliError as error:
                 return report_failure(request, str(error))
             except MemoryError:
-                return report_failure(request, "out of memory; use fewer processes (--jobs)")
+                return report_failure(
+                    request, f"out of memory; use fewer processes ({option('--jobs', 'jobs')})"
+                )
             except OSError as error:
                 return report_failure(request, f"{error.filename or request.name}: {error.strerror or error}")
             except Exception as error:  # noqa: BLE001  # a defect of ours must not end the run
-                return report_failure(
-                    request,
-                    f"an unexpected {type(error).__name__} ({error}); please report it with its files",
-                )
+                return report_failure(request, unexpected(error))
         return report
 
     @functools.cached_property

@@ -50,7 +50,7 @@ class AlignmentOptions(PairOptions):
         return check_score(list(score), self.dpi, self.page_range)
 
     def align(self, score: Sequence[Path], audio: str) -> Alignment:
-        """Align the recording with the score, with progress bars on a terminal."""
+        """Align the recording with the score, and show progress."""
         from fusili_mir.alignment.aligning import align_pair
         from fusili_mir.alignment.anchors import as_anchors
 

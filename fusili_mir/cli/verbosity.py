@@ -1,6 +1,6 @@
 """How much a command says: `--quiet`, the usual, or `--verbose`.
 
-Both options belong to every command. Quiet leaves out summary, warnings and progress bars; errors, and results
+Both options belong to every command. Quiet leaves out summary, warnings and progress; errors, and results
 that were asked for, remain. Verbose says on standard error what is done, and how long it takes.
 """
 

@@ -74,7 +74,7 @@ def encode_pages_cached(
         The cache file; created if it does not exist, replaced if it was made from another score or bundle. A
         file of another kind is left alone and raises an error.
     progress : bool
-        Whether to show a progress bar on a terminal.
+        Whether to show progress on standard error.
 
     Returns
     -------

@@ -224,7 +224,8 @@ def test_a_pair_whose_process_dies_is_a_line_and_the_others_go_on(files: Path, t
     os.kill(worker, signal.SIGKILL)
     said, warned = going.communicate()
     assert going.returncode == 1
-    assert "its process died (SIGKILL: out of memory, perhaps; use fewer processes)" in warned
+    assert "the process that aligned it was killed (signal 9, SIGKILL), perhaps for lack of memory" in warned
+    assert "use fewer processes (--jobs)" in warned
     assert said.startswith("3 aligned, 1 failed -> ")
 
 
