@@ -34,7 +34,7 @@ docs: .venv/installed
 .venv-runtime/installed: pyproject.toml $(CONSTRAINTS)
 	$(PYTHON) -m venv .venv-runtime
 	.venv-runtime/bin/pip install --quiet $(addprefix --constraint ,$(CONSTRAINTS)) \
-	    --editable '.[cpu,audio,cluster,collections,integrations,test]'
+	    --editable '.[cpu,audio,cluster,collections,integrations,photos,test]'
 	@touch $@
 
 .venv/installed: pyproject.toml constraints-test.txt
