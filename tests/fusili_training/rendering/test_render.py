@@ -133,7 +133,7 @@ def test_a_broken_score_is_reported_and_skipped(
     pieces = [melody, CorpusPiece("broken", broken, "CC0-1.0", "train")]
     manifest = render_corpus(pieces, tmp_path / "out", small_recipe, jobs=1)
     assert [row["piece"] for row in manifest["broken"]] == ["broken"]
-    assert "not well-formed" in manifest["broken"][0]["error"]
+    assert "damaged XML" in manifest["broken"][0]["error"]
     assert manifest["segments"] > 0
 
 
