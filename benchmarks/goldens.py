@@ -8,7 +8,8 @@ options. With --human come the performances of n-ASAP, with their scores and fro
 images are kept, too, in FOLDER/inputs, so that pages drawn otherwise change only the cases with scores.
 
 All tables of a case are compared: the same rows, seconds within 1 ms, places within 0.05 px, probabilities within
-0.001, the rest equal. What differs is printed as a table, and the command ends with 1.
+0.001, the rest equal. What differs is printed as a table, and the command ends with 1. The last line counts the
+cases that are equal byte by byte, those that are close, and those that are different.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ import sys
 import tempfile
 import time
 import traceback
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from multiprocessing import get_context
@@ -57,55 +59,59 @@ def main() -> None:
             list(pool.map(partial(make_human_inputs, soundfont=arguments.soundfont, folder=inputs), stems))
         cases = [*small_cases(Path(made)), *human_cases(inputs)]
         cases = [case for case in cases if any(part in case.name for part in only)]
-        if arguments.what == "keep":
-            is_right = keep(cases, folder, arguments.force, pool)
+        kept = {file.stem for file in folder.glob("*.npz") if any(part in file.stem for part in only)}
+        known = kept & {case.name for case in cases}
+        if arguments.what == "compare":
+            if not kept:
+                sys.exit(f"{folder}: no such case is kept; expected files NAME.npz")
+            chosen = [case for case in cases if case.name in known]
+            is_right = compare(folder, sorted(kept), aligned(chosen, pool))
         else:
-            kept = {file.stem for file in folder.glob("*.npz") if any(part in file.stem for part in only)}
-            is_right = compare(cases, folder, kept, pool)
+            if known and not arguments.force:
+                sys.exit(f"{folder}: holds {', '.join(sorted(known))}; add --force to replace what is there")
+            is_right = keep(folder, aligned(cases, pool))
     sys.exit(not is_right)
 
 
-def keep(cases: Sequence[Case], folder: Path, force: bool, pool: ProcessPoolExecutor) -> bool:
-    """Align cases, write what comes out, and return whether all could be aligned."""
-    there = [case.name for case in cases if golden_file(folder, case.name).exists()]
-    if there and not force:
-        sys.exit(
-            f"{folder}: holds {', '.join(there)}; add --force to replace them, or keep in another folder"
-        )
+def keep(folder: Path, found: Iterable[tuple[str, Tables | str]]) -> bool:
+    """Write the tables of cases, and return whether all could be aligned."""
     folder.mkdir(parents=True, exist_ok=True)
     is_right = True
-    for case, found in _aligned(cases, pool):
-        if isinstance(found, str):
+    for name, tables in found:
+        if isinstance(tables, str):
             is_right = False
-            print(f"{case.name}: {found}", file=sys.stderr)
         else:
-            save_tables(found, golden_file(folder, case.name))
+            save_tables(tables, golden_file(folder, name))
     return is_right
 
 
-def compare(cases: Sequence[Case], folder: Path, kept: set[str], pool: ProcessPoolExecutor) -> bool:
-    """Align cases, print how they differ from what was kept, and return whether none does."""
+def compare(folder: Path, kept: Sequence[str], found: Iterable[tuple[str, Tables | str]]) -> bool:
+    """Print how the tables of cases differ from those that were kept, and return whether none does."""
     print("| case | table | column | rows that differ | largest difference |")
     print("| --- | --- | --- | --- | --- |")
-    n_equal, n_close, missing = 0, 0, kept ^ {case.name for case in cases}
-    for name in sorted(missing):
-        print(f"| {name} | {'there is no such case' if name in kept else 'was not kept'} | | | |")
-    for case, found in _aligned([case for case in cases if case.name in kept], pool):
-        before, known = load_tables(golden_file(folder, case.name))
-        if isinstance(found, str):
-            print(f"| {case.name} | {found} | | | |", flush=True)
-            continue
-        if checksum(found) == known:
-            n_equal += 1
-            continue
-        differences = compare_tables(before, found)
-        n_close += not differences
-        for each in differences:
-            largest = "" if each.largest is None else f"{each.largest:.3g}"
-            print(f"| {case.name} | {each.table} | {each.column} | {each.n_rows} | {largest} |", flush=True)
-    n_other = len(missing | kept) - n_equal - n_close
-    print(f"\n{n_equal} cases are the same byte by byte, {n_close} within the tolerances, {n_other} are not.")
-    return n_other == 0
+    counts, left = Counter[str](), set(kept)
+    for name, tables in found:
+        if isinstance(tables, str):
+            outcome, rows = "different", [f"{tables} | | |"]
+        else:
+            outcome, rows = _compare(golden_file(folder, name), tables)
+        left.discard(name)
+        counts[outcome] += 1
+        for row in rows:
+            print(f"| {name} | {row} |", flush=True)
+    for name in sorted(left):
+        print(f"| {name} | (no such case) | | | |")
+    counts["different"] += len(left)
+    print(f"\n{', '.join(f'{counts[outcome]} {outcome}' for outcome in ('equal', 'close', 'different'))}")
+    return not counts["different"]
+
+
+def _compare(file: Path, tables: Tables) -> tuple[str, list[str]]:
+    kept, known = load_tables(file)
+    if checksum(tables) == known:
+        return "equal", []
+    differences = compare_tables(kept, tables)
+    return "different" if differences else "close", [each.row for each in differences]
 
 
 def golden_file(folder: Path, name: str) -> Path:
@@ -113,11 +119,11 @@ def golden_file(folder: Path, name: str) -> Path:
     return folder / f"{name}.npz"
 
 
-def _aligned(cases: Sequence[Case], pool: ProcessPoolExecutor) -> Iterator[tuple[Case, Tables | str]]:
-    """Yield each case with its tables, or with why there are none; print what it cost."""
+def aligned(cases: Sequence[Case], pool: ProcessPoolExecutor) -> Iterator[tuple[str, Tables | str]]:
+    """Yield the name of each case with its tables, or with why there are none; print what its process took."""
     for case, (found, cpu_sec) in zip(cases, pool.map(_align, cases), strict=True):
         print(f"{case.name}: {cpu_sec:.1f} CPU s", file=sys.stderr, flush=True)
-        yield case, found
+        yield case.name, found
 
 
 def _align(case: Case) -> tuple[Tables | str, float]:

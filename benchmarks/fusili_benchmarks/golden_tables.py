@@ -61,6 +61,16 @@ class Difference:
     n_rows: int
     largest: float | None = None
 
+    @property
+    def row(self) -> str:
+        """What a table says of it.
+
+        >>> Difference("notes", "onset_sec", 3, 0.0125).row
+        'notes | onset_sec | 3 | 0.0125'
+        """
+        largest = "" if self.largest is None else f"{self.largest:.3g}"
+        return f"{self.table} | {self.column} | {self.n_rows} | {largest}"
+
 
 def tolerance_of(column: str) -> float:
     """Return how far the numbers of a column may differ, if they have a fraction.
