@@ -28,6 +28,7 @@ from fusili_mir.alignment.frame_places import FRAME_DTYPE
 from fusili_mir.alignment.performance import NoteAlignment
 from fusili_mir.alignment.playing_speed import result_at_own_speed
 from fusili_mir.alignment.results import Alignment
+from fusili_mir.alignment.swapped_files import refuse_swapped
 from fusili_mir.arrays import Table
 from fusili_mir.audio.heard_recording import HeardRecording
 from fusili_mir.audio.recording import RecordingLike, open_recording
@@ -203,6 +204,7 @@ def align_score(
         the time maps accept. Ids are those of the file; if the score has repeats, each time that a note is
         played adds ``-1``, ``-2``, ...
     """
+    refuse_swapped(score, audio)
     encoder, recording = as_encoder(model), open_recording(audio, start_sec, end_sec)
     if not check_score(score):
         name = score.filename if isinstance(score, Pages) else score

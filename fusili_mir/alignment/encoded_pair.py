@@ -17,6 +17,7 @@ from fusili_mir.alignment.playing_speed import audio_at_speed
 from fusili_mir.alignment.provenance import Provenance, find_provenance
 from fusili_mir.alignment.recording_pitch import RecordingPitch
 from fusili_mir.alignment.requested_repeats import requested_repeats
+from fusili_mir.alignment.swapped_files import refuse_swapped
 from fusili_mir.alignment.unfolding_choice import UnfoldChoice, Unfolding, choose_unfolding
 from fusili_mir.audio.audio_samples import Recording
 from fusili_mir.audio.heard_recording import HeardRecording
@@ -123,6 +124,7 @@ def encode_pair(
     -------
     EncodedPair
     """
+    refuse_swapped(pages, recording)
     encoder = _encoder_of(pages, model)
     if isinstance(recording, HeardRecording):
         opened = recording.recording

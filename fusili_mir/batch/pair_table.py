@@ -24,7 +24,7 @@ from fusili_mir.alignment.pitch_options import check_transpose, check_tuning
 from fusili_mir.alignment.unfolding_choice import check_unfold
 from fusili_mir.batch.pair_request import PairRequest, with_names
 from fusili_mir.batch.table_text import read_rows
-from fusili_mir.boundary import reading
+from fusili_mir.boundary import reading, refuse_address
 from fusili_mir.clock_times import parse_time
 from fusili_mir.errors import FusiliWarning, InputError
 
@@ -202,6 +202,8 @@ def _of_row(row: Mapping[str, str], filename: Path, line: int, options: str) -> 
         )
     folder = filename.parent
     try:
+        for file in (*files, values["recording"]):
+            refuse_address(file)
         own = parse_options(f"{options} {values['options']}", folder)
     except InputError as error:
         raise InputError(f"{filename}, line {line}: {error}") from error

@@ -13,6 +13,7 @@ from fusili_mir.alignment.aligning import align_pair
 from fusili_mir.alignment.encoded_pages import EncodedPages, encode_pages_once
 from fusili_mir.alignment.encoded_pair import encode_pair
 from fusili_mir.alignment.results import Alignment
+from fusili_mir.alignment.swapped_files import refuse_swapped
 from fusili_mir.audio.heard_recording import HeardRecording
 from fusili_mir.audio.recording import open_recording
 from fusili_mir.batch.pair_report import REPORT_FILE, PairReport, report_failure, report_result, save_report
@@ -75,6 +76,7 @@ class PairWork:
 
     def _align(self, request: PairRequest) -> Alignment:
         options = request.options
+        refuse_swapped(request.score, request.recording, "exchange them")
         is_symbolic = check_score(list(request.score), options.dpi, options.page_range)
         check_formats(self.settings.formats, str(request.score[0]), is_symbolic)
         encoder = self._encoder

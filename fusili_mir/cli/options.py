@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import functools
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 
 from fusili_mir.alignment.pair_options import KEPT_OPTIONS, PairOptions
+from fusili_mir.boundary import printable
 from fusili_mir.cli.anchor_values import ANCHOR
 from fusili_mir.cli.device_options import device_options, read_device_options
 from fusili_mir.cli.pitch_values import SEMITONES, TUNING_HZ
@@ -43,10 +45,12 @@ class AlignmentOptions(PairOptions):
         """Return the options with which a result can be decoded again; anchors are in a table of their own."""
         return {"model": None if self.model is None else str(self.model.absolute()), **super().to_json()}
 
-    def check(self, score: Sequence[Path]) -> bool:
-        """Check a score in no time, and return whether it is symbolic."""
+    def check(self, score: Sequence[Path], audio: str) -> bool:
+        """Check a score and a recording in no time, and return whether the score is symbolic."""
+        from fusili_mir.alignment.swapped_files import refuse_swapped
         from fusili_mir.pages.pages import check_score
 
+        refuse_swapped(score, audio)
         return check_score(list(score), self.dpi, self.page_range)
 
     def align(self, score: Sequence[Path], audio: str) -> Alignment:
@@ -54,7 +58,7 @@ class AlignmentOptions(PairOptions):
         from fusili_mir.alignment.aligning import align_pair
         from fusili_mir.alignment.anchors import as_anchors
 
-        self.check(score)
+        self.check(score, audio)
         anchors = (*self.anchor, *as_anchors(self.anchors))
         return align_pair(self.encode(score, audio), anchors, progress=True)
 
@@ -104,9 +108,36 @@ def options_from_json(kept: Mapping[str, Any]) -> AlignmentOptions:
 
 def alignment_arguments(command: F) -> F:
     """Add the arguments SCORE... and AUDIO to a command."""
-    audio = click.argument("audio", type=click.Path(allow_dash=True))
-    score = click.argument("score", nargs=-1, required=True, type=click.Path(path_type=Path))
-    return score(audio(command))
+
+    @functools.wraps(command)
+    def checked(*arguments: Any, score: tuple[Path, ...], audio: str | None, **options: Any) -> Any:
+        if not score or audio is None:
+            raise click.UsageError(_lacking(audio))
+        return command(*arguments, score=score, audio=audio, **options)
+
+    # Neither is required for click, which would always miss the first one.
+    arguments = (
+        click.argument("audio", metavar="AUDIO", required=False, type=click.Path(allow_dash=True)),
+        click.argument("score", metavar="SCORE...", nargs=-1, type=click.Path(path_type=Path)),
+    )
+    for argument in arguments:
+        checked = argument(checked)
+    return cast(F, checked)
+
+
+def _lacking(only: str | None) -> str:
+    """Say which argument is missing, by what the only one is."""
+    if only is None:
+        return "Missing arguments SCORE and AUDIO."
+    from fusili_mir.brought_files import is_picture, is_sound
+    from fusili_mir.scores.score_formats import is_score_file
+
+    shown = printable(only)
+    if is_picture(only) or is_score_file(only):
+        return f"Missing argument AUDIO: {shown} is a score; give the recording after it."
+    if only == "-" or is_sound(only):
+        return f"Missing argument SCORE: {shown} is a recording; give the score before it."
+    return f"Expected two arguments, SCORE and AUDIO; found only {shown}."
 
 
 def alignment_options(command: F) -> F:

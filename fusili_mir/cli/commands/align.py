@@ -66,7 +66,7 @@ def command(
 
     chosen_options = AlignmentOptions(**options)
     with staged_folder(out, force) as folder, plain_warnings():
-        is_symbolic = chosen_options.check(score)
+        is_symbolic = chosen_options.check(score, audio)
         check_formats(formats, str(score[0]), is_symbolic)
         if write_score:
             check_has_ids(str(score[0]), is_symbolic)
