@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from fusili_benchmarks.collection_pieces import CollectionPiece
 from fusili_mir.collection.index import Index
@@ -123,7 +124,7 @@ def _as_weighed_now(row: dict[str, Any], query: Kind) -> Match:
     return replace(match, nats=match_nats(match.evidence, query, match.kind))
 
 
-def _is_placed(match: Match, heads: np.ndarray, start_sec: float, end_sec: float) -> bool:  # type: ignore[type-arg]
+def _is_placed(match: Match, heads: npt.NDArray[Any], start_sec: float, end_sec: float) -> bool:
     """Return whether the box of a match holds heads that are struck during the query."""
     assert match.box is not None
     x0, y0, x1, y1 = match.box

@@ -90,8 +90,8 @@ def cut_excerpts(pairs: TokenPairs, seed: int) -> Int64:
         after = heads[heads[:, 0] >= first + length]
         if length >= n_columns or len(inside) < _LEAST_HEADS:
             continue
-        begin = inside[:, 1].min()
-        finish = min(inside[:, 2].max(), after[:, 1].min(initial=np.inf))
+        begin = float(inside[:, 1].min())
+        finish = float(min(inside[:, 2].max(), after[:, 1].min(initial=np.inf)))
         shifts = rng.uniform(-_LOOSE, _LOOSE, 2) * (finish - begin)
         begin, finish = max(0, int(begin + shifts[0])), min(n_frames, int(finish + shifts[1]))
         if finish - begin >= _LEAST_PLACES:

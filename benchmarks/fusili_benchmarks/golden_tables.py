@@ -99,7 +99,7 @@ def save_tables(tables: Tables, filename: Path) -> None:
         for name, table in tables.items()
     }
     about = json.dumps({"sha256": checksum(tables), "columns": columns})
-    arrays: dict[str, npt.NDArray[Any]] = {"about": np.array(about)}
+    arrays: dict[str, Any] = {"about": np.array(about)}
     for name, table in tables.items():
         for kind, dtype in (("texts", "U"), ("whole", "i8"), ("fractions", "f8")):
             chosen = [column for column, its_kind in columns[name].items() if its_kind == kind]

@@ -11,8 +11,10 @@ import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor
 
@@ -45,14 +47,14 @@ class TokenPairs:
         The piece of each pair; a checksum of its notes, which is the same for strophes and repeats.
     """
 
-    columns: np.ndarray  # type: ignore[type-arg]
-    frames: np.ndarray  # type: ignore[type-arg]
+    columns: npt.NDArray[Any]
+    frames: npt.NDArray[Any]
     heads: Float32
     column_ends: Int64
     frame_ends: Int64
     head_ends: Int64
-    pieces: np.ndarray  # type: ignore[type-arg]
-    notes: np.ndarray  # type: ignore[type-arg]
+    pieces: npt.NDArray[Any]
+    notes: npt.NDArray[Any]
 
     def __len__(self) -> int:
         return len(self.pieces)
@@ -139,7 +141,7 @@ def _encode(model: FusiliModel, pairs: list[Pair], pieces: list[str]) -> TokenPa
     )
 
 
-def _ends(rows: Sequence[np.ndarray]) -> Int64:  # type: ignore[type-arg]
+def _ends(rows: Sequence[npt.NDArray[Any]]) -> Int64:
     return np.cumsum([len(each) for each in rows], dtype=np.int64)
 
 
@@ -160,9 +162,9 @@ def _waveform(pair: Pair, frame_samples: int) -> Tensor:
 
 
 @torch.no_grad()
-def _tokens(tower: torch.nn.Module, inputs: list[Tensor], blank: float) -> list[np.ndarray]:  # type: ignore[type-arg]
+def _tokens(tower: torch.nn.Module, inputs: list[Tensor], blank: float) -> list[npt.NDArray[Any]]:
     """Return the tokens of each input [shape=(L, width)], float16; inputs of about one length go together."""
-    found: dict[int, np.ndarray] = {}  # type: ignore[type-arg]
+    found: dict[int, npt.NDArray[Any]] = {}
     for batch in _batches(inputs):
         shape = [max(sizes) for sizes in zip(*(inputs[number].shape for number in batch), strict=True)]
         if len(shape) == 3:

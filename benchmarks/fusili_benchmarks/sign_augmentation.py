@@ -160,7 +160,7 @@ def draw_brackets(
 
 def vary(strips: GreyImage, rng: np.random.Generator) -> Float32:
     """Return the ink of strips, evened as the networks have it, bent, with other contrast, and with spots."""
-    ink = 1 - strips.astype(np.float32) / 255
+    ink = np.asarray(1 - strips.astype(np.float32) / 255, np.float32)
     if rng.uniform() < 0.7:
         ink = _bent(ink, rng)
     ink = ink / max(float(np.percentile(ink, 99.5)), 0.2)

@@ -58,7 +58,7 @@ def measure_tempo(alignment: Alignment) -> MeasureTempo:
         return MeasureTempo(np.full(len(measures), np.nan), a_minute)
     n_beats = (measures["end_beat"] - measures["start_beat"]).astype(np.float64)
     heard_beats = n_beats.copy()
-    for row in np.flatnonzero(_is_cut(alignment)):
+    for row in np.flatnonzero(_is_cut(alignment)).tolist():
         heard_beats[row], lasting_sec[row] = _heard_part(alignment, row)
     beats = heard_beats * _over(60.0, lasting_sec)
     return MeasureTempo(beats, beats * _over(1.0, n_beats))
@@ -66,7 +66,7 @@ def measure_tempo(alignment: Alignment) -> MeasureTempo:
 
 def _over(value: float, other: Float64) -> Float64:
     """Divide, where something is positive; NaN elsewhere."""
-    return np.divide(value, other, where=other > 0, out=np.full(len(other), np.nan))
+    return np.asarray(np.divide(value, other, where=other > 0, out=np.full(len(other), np.nan)))
 
 
 def _onsets(alignment: Alignment) -> tuple[Float64, Float64]:

@@ -71,7 +71,7 @@ class NotePlaces:
         position = np.interp(along, way, edges)
         position = np.where(seconds < onset_sec[0], middle[0] - 1, position)
         position = np.where(seconds > onset_sec[-1], middle[-1] + 1, position)
-        return np.clip(position, 0.0, len(self.lengths))
+        return np.asarray(np.clip(position, 0.0, len(self.lengths)))
 
     def moments(self, times: StopTimes, columns: Int64, axis: ScoreAxis) -> PlaceMoments:
         """Return when places begin to sound.

@@ -390,7 +390,7 @@ class _KeySearch:
         )
         options = DecodingOptions(rough_cells=_ROUGH_CELLS)
         rough = RoughSearch(similarity, frame_sec, self.encoder.bundle.manifest.scale, options)
-        seconds = excerpt.start_sec + (heard + 0.5) * frame_sec
+        seconds = np.asarray(excerpt.start_sec + (heard + 0.5) * frame_sec)
         self._last_search = _ExcerptSearch(number, key, rough, seconds)
         return self._last_search
 

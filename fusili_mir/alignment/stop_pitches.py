@@ -31,7 +31,7 @@ def pitches_of_notes(played: PlayedScore, on_course: PlayingCourse) -> StopPitch
     placed = on_course.stop_of_note >= 0
     weights[on_course.stop_of_note[placed], pitch_index(played.notes["pitch"][placed])] = 1.0
     n_notes = np.maximum(weights.sum(axis=1), 1.0)
-    return StopPitches(weights / n_notes[:, None], n_notes)
+    return StopPitches(np.asarray(weights / n_notes[:, None], np.float32), n_notes)
 
 
 def pitches_of_places(pitches: Float32, course: Course) -> StopPitches:
@@ -52,7 +52,7 @@ def pitches_of_places(pitches: Float32, course: Course) -> StopPitches:
     weights = np.maximum.reduceat(pitches[course.columns], course.first[:-1], axis=0)
     expected = weights.sum(axis=1)
     n_notes = np.clip(expected, 1.0, _MOST_NOTES).astype(np.float32)
-    doubtful = np.sum(weights * (1 - weights), axis=1) / (expected + _FEWEST_NOTES)
+    doubtful = np.asarray(np.sum(weights * (1 - weights), axis=1) / (expected + _FEWEST_NOTES), np.float32)
     return StopPitches(
         weights / np.maximum(expected, 1e-6)[:, None], n_notes, are_read=True, doubtful=doubtful
     )

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from fusili_mir.arrays import Float32, Int64, Table
 from fusili_mir.boundary import check_regular
@@ -127,11 +128,11 @@ class Index:
             )
         return found
 
-    def _map(self, name: str, dtype: np.dtype[np.generic]) -> np.ndarray:  # type: ignore[type-arg]
+    def _map(self, name: str, dtype: np.dtype[np.generic]) -> npt.NDArray[Any]:
         path = self.folder / name
         try:
             check_regular(path, how_to_repair())
-            table: np.ndarray = np.load(path, mmap_mode="r", allow_pickle=False)  # type: ignore[type-arg]
+            table: npt.NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
         except Exception as error:  # numpy raises whatever a damaged header makes it trip over
             raise InputError(f"{path}: missing or damaged; {how_to_repair()}") from error
         if table.dtype != dtype or len(table) != self.manifest.n_windows:

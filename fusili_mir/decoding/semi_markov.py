@@ -368,7 +368,7 @@ class _Terms:
 
     def _at(self, summed: Float64, first_frame: int, first: np.int64, end: np.int64) -> Float32:
         place = self._frame(first) + np.arange(end - first) * self.evidence.cell_sec / self.frame_sec
-        return np.interp(place - first_frame, np.arange(len(summed)), summed).astype(np.float32)
+        return np.asarray(np.interp(place - first_frame, np.arange(len(summed)), summed), np.float32)
 
 
 def _usual_cells(n_usual: int, n_durations: int) -> Int64:

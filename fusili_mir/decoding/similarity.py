@@ -71,7 +71,7 @@ def frame_similarity(patches: Float32, frames: Float32) -> Float32:
         raise InputError(
             f"patches {patches.shape} and frames {frames.shape}; expected (N, d) and (M, d) with the same d"
         )
-    return np.clip(unit_vectors(patches) @ unit_vectors(frames).T, -1.0, 1.0)
+    return np.asarray(np.clip(unit_vectors(patches) @ unit_vectors(frames).T, -1.0, 1.0))
 
 
 def column_similarity(embeddings: Float32, mask: Bool, frames: Float32) -> Float32:
@@ -133,7 +133,7 @@ class ChosenFrames:
     def __getitem__(self, places: slice | Int64) -> Float32:
         return np.asarray(self._frames[self._chosen[places]])
 
-    def __array__(self, dtype: npt.DTypeLike = None, copy: bool | None = None) -> npt.NDArray[Any]:
+    def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> npt.NDArray[Any]:
         return np.asarray(self[:], dtype)
 
 

@@ -160,7 +160,7 @@ def decode_path(
     heard = likelihoods.among(sounding)
     rough = RoughSearch(heard.similarity, grid.frame_sec, scale, options)
     evidence = evidence or NoOnsets(grid.end_sec - grid.start_sec, start_sec=grid.start_sec)
-    frame_of_sounding = grid.start_sec + (sounding + 0.5) * grid.frame_sec
+    frame_of_sounding = np.asarray(grid.start_sec + (sounding + 0.5) * grid.frame_sec)
     arrivals = _arrivals(evidence, sounding, grid, options.law.arrival_weight)
     searched = [_search(rough, heard, arrivals, frame_of_sounding, each, options) for each in stretches]
     path = _with_silences(_joined(searched), sounding, n_frames)

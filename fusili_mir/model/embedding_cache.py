@@ -10,7 +10,7 @@ import hashlib
 import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -107,7 +107,7 @@ def save_encoded_score(encoded: EncodedScore, filename: str | Path, key: Embeddi
         Checksums of what they were made from.
     """
     filename = Path(filename)
-    arrays = {
+    arrays: dict[str, Any] = {
         "format": np.array(CACHE_FORMAT),
         "bundle": np.array(key.bundle),
         "score": np.array(key.score),

@@ -129,7 +129,8 @@ def cut_image(segment: ScoreSegment, images: Sequence[GreyImage]) -> Float32:
         0 is ink, 1 is paper.
     """
     image = cut_segment(segment.segment, images)
-    return (image / np.float32(255)).reshape(segment.n_strips, -1, image.shape[1])
+    shades = np.asarray(image / np.float32(255), np.float32)
+    return shades.reshape(segment.n_strips, -1, image.shape[1])
 
 
 def _strips(pages: Pages, system: np.void, spec: ImageSpec) -> Iterator[ScoreSegment]:

@@ -100,10 +100,10 @@ def draw_similarity(alignment: Alignment) -> Image.Image:
     paint = ImageDraw.Draw(picture)
 
     def x_of(frame: float) -> float:
-        return _LEFT_PX + frame / by_frame * cell_width
+        return float(_LEFT_PX + frame / by_frame * cell_width)
 
     def y_of(stop: float) -> float:
-        return _TOP_PX + stop / by_stop * cell_height
+        return float(_TOP_PX + stop / by_stop * cell_height)
 
     _draw_path(paint, alignment, by_frame, x_of, y_of)
     _draw_seconds(paint, alignment, x_of, _TOP_PX + body.height)

@@ -136,7 +136,7 @@ def _flat() -> Float64:
     stem = _line(x + 2.6, 0.6) * ((y > -14) & (y < 5))
     radius = np.hypot((x + 0.4) / 3.2, (y - 0.6) / 4.2)
     bowl = np.clip(1 - 3 * np.abs(radius - 0.8), 0.0, 1.0) * ((x > -2.6) & (y < 5))
-    return np.maximum(stem, bowl)
+    return np.asarray(np.maximum(stem, bowl))
 
 
 def _sharp() -> Float64:
@@ -145,4 +145,4 @@ def _sharp() -> Float64:
     left = _line(x + 1.7, 0.6) * ((y > -10.5) & (y < 11.5))
     right = _line(x - 1.7, 0.6) * ((y > -11.5) & (y < 10.5))
     bars = np.maximum(_line(y + 4 + 0.3 * x, 1.2), _line(y - 4 + 0.3 * x, 1.2)) * (np.abs(x) < 4)
-    return np.maximum(np.maximum(left, right), bars)
+    return np.asarray(np.maximum(np.maximum(left, right), bars))

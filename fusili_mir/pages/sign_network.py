@@ -130,7 +130,8 @@ def _in_pieces(network: Callable[[Float32], Float32], strips: Float32, column_px
 
 def _evened(strips: Float32) -> Float32:
     """Make the darkest ink of strips about 1."""
-    return np.clip(strips / max(float(np.percentile(strips, 99.5)), _LEAST_INK), 0, 1.5).astype(np.float32)
+    darkest = max(float(np.percentile(strips, 99.5)), _LEAST_INK)
+    return np.asarray(np.clip(strips / darkest, 0, 1.5), np.float32)
 
 
 def _convolve(x: Float32, weights: Float32, bias: Float32, stride: tuple[int, int] = (1, 1)) -> Float32:

@@ -47,7 +47,7 @@ class PageSlices:
     @property
     def cell_px(self) -> float:
         """Width of a cell, in pixels."""
-        return self.ink.shape[1] / self.cells.shape[1]
+        return float(self.ink.shape[1] / self.cells.shape[1])
 
 
 def cut_slices(ink: Float32, space_px: float) -> PageSlices:

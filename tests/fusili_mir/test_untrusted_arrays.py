@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from fusili_mir.untrusted_arrays import read_arrays
 
 
 def test_what_numpy_saves_comes_back(tmp_path: Path) -> None:
-    saved = {
+    saved: dict[str, Any] = {
         "a": np.arange(6.0).reshape(2, 3),
         "text": np.array("hello"),
         "none": np.zeros((0, 4), np.float16),

@@ -38,8 +38,8 @@ def frames_at_two_per_beat(pages: Pages, played: PlayedScore) -> np.ndarray:
     """One beat per second, frames of half a second whose middles fall on quarters of a beat: 0.25, 0.75, ..."""
     end = float(played.measures["end_beat"].max())
     grid = FrameGrid(int(2 * end), 0.5)
-    ones = np.ones(len(grid), np.float32)
-    path = WarpingPath(np.zeros(len(grid), np.int64), ones < 0, ones, ones, 0.5, 0.3 * ones)
+    ones, margin_sec = np.ones(len(grid), np.float32), np.full(len(grid), 0.3)
+    path = WarpingPath(np.zeros(len(grid), np.int64), ones < 0, ones, ones, 0.5, margin_sec)
     tempo = TempoMap(np.array([0.0, end]), np.array([0.0, end]))
     return frames_of_notes(path, played, tempo, axis_over(pages), grid)
 
@@ -104,8 +104,8 @@ def frames_of_six_places(onset_sec: list[float], start_sec: float = 0.0) -> np.n
     course = Course(PLACES, np.arange(7), np.array([0.0, 10, 15, 25, 30, 40, 45]))
     times = StopTimes(np.array(onset_sec), 5.0, np.ones(6), np.ones(6), np.zeros(6))
     grid = FrameGrid(50, 0.1, start_sec)
-    ones = np.ones(len(grid), np.float32)
-    path = WarpingPath(np.zeros(len(grid), np.int64), ones < 0, ones, ones, 0.5, 0.3 * ones)
+    ones, margin_sec = np.ones(len(grid), np.float32), np.full(len(grid), 0.3)
+    path = WarpingPath(np.zeros(len(grid), np.int64), ones < 0, ones, ones, 0.5, margin_sec)
     places = NotePlaces(course, PLACES, PLACES, lengths)
     return frames_of_places(path, places, times, reading_course(np.arange(len(axis))), axis, grid)
 

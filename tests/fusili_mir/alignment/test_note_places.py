@@ -143,7 +143,7 @@ def test_rounding_does_not_decide_when_notes_begin(noise: float, seed: int) -> N
     rng = np.random.default_rng(seed)
     sounds = rng.permutation(np.arange(1, 8))
     lengths = rng.integers(4, 15, len(sounds))
-    heads = np.concatenate([np.repeat([PAPER, sound], [rng.integers(2, 6), 3]) for sound in sounds])
+    heads = np.concatenate([np.repeat([PAPER, sound], [int(rng.integers(2, 6)), 3]) for sound in sounds])
     axis = axis_of(len(heads))
     similarity = similarity_of(np.repeat(sounds, lengths), heads, axis, noise=noise)
     places = found(similarity, axis)

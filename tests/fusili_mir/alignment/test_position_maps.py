@@ -87,7 +87,8 @@ def test_what_lies_to_the_right_of_a_place_sounds_after_the_music_has_left_it() 
 def moments_at(*places: tuple[int, float, float, float]) -> PlaceMoments:
     """Places from x0 to x1 of a system, each of which begins at a second: (system, x0, x1, seconds)."""
     system, x0, x1, seconds = (np.array(values) for values in zip(*places, strict=True))
-    confidence, margin_sec = 0.9 - 0.1 * np.arange(len(places)), 0.01 * np.arange(1, len(places) + 1)
+    number = np.arange(len(places), dtype=np.float64)
+    confidence, margin_sec = 0.9 - 0.1 * number, 0.01 * (number + 1)
     return PlaceMoments(
         system, x0.astype(float), x1.astype(float), seconds.astype(float), confidence, margin_sec
     )

@@ -119,7 +119,7 @@ def test_moving_a_recording_by_whole_steps_moves_its_onsets() -> None:
 
 
 def test_every_repetition_of_a_note_is_an_onset() -> None:
-    onsets_sec = 0.5 + 0.4 * np.arange(10)
+    onsets_sec = 0.5 + 0.4 * np.arange(10.0)
     envelope = envelope_of(notes(onsets_sec.tolist(), 0.38, 5.0) + noise(5 * RATE_HZ, 1e-4))
     found_sec = envelope.nearest_onset(onsets_sec + 0.03, REACH_SEC)
     assert found_sec == pytest.approx(onsets_sec, abs=0.012)

@@ -44,8 +44,9 @@ def test_milvus_and_faiss_give_the_same_neighbours(tmp_path: Path, vectors: np.n
     server = str(tmp_path / "vectors.db")
     save_faiss(tmp_path / "some.faiss", vectors)
     save_to_milvus(server, "abc", "score", 1, vectors)
-    ours = FaissVectors(tmp_path / "some.faiss", 16).search(vectors[:5] + 0.1, 7)
-    theirs = MilvusVectors(server, "abc", "score", 1).search(vectors[:5] + 0.1, 7)
+    nearby = np.asarray(vectors[:5] + 0.1, np.float32)
+    ours = FaissVectors(tmp_path / "some.faiss", 16).search(nearby, 7)
+    theirs = MilvusVectors(server, "abc", "score", 1).search(nearby, 7)
     assert np.allclose(ours[0], theirs[0], atol=1e-5)
     assert np.array_equal(ours[1], theirs[1])
     with pytest.raises(fm.FusiliError, match="the vectors of this index are not there"):

@@ -75,7 +75,7 @@ def likelihoods_of(frames: npt.ArrayLike, start: npt.ArrayLike, sounds: npt.Arra
 def random_terms(seed: int, n_stops: int, n_cells: int) -> _Terms:
     """Stops of random durations, one of them a grace note, in a lattice of random cells."""
     rng = np.random.default_rng(seed)
-    lasting = rng.choice([0.0, 0.5, 1.0, 2.0], n_stops)
+    lasting = np.asarray(rng.choice([0.0, 0.5, 1.0, 2.0], n_stops), np.float64)
     evidence = TableOnsets(rng.normal(0, 3, (n_stops, n_cells)).astype(np.float32), start_sec=0.005)
     first = np.sort(rng.integers(0, n_cells // 2, n_stops))
     end = np.maximum(np.sort(rng.integers(n_cells // 2, n_cells, n_stops)), first + n_stops)
@@ -164,7 +164,7 @@ def timed(onsets_sec: Float64, path_sec: npt.ArrayLike, end_sec: float, are_alik
 
 
 def test_five_equal_chords_at_a_steady_tempo_are_told_apart_by_tempo_and_onsets() -> None:
-    onsets_sec = 0.51 + 0.4 * np.arange(5)
+    onsets_sec = 0.51 + 0.4 * np.arange(5.0)
     found = timed(onsets_sec, [0.52, 0.64, 1.6, 1.72, 2.12], 3.0)
     assert found.stops.tolist() == [0, 1, 2, 3, 4]
     assert found.seconds == pytest.approx(onsets_sec, abs=1e-9)
@@ -173,7 +173,7 @@ def test_five_equal_chords_at_a_steady_tempo_are_told_apart_by_tempo_and_onsets(
 
 @pytest.mark.parametrize("pause_sec", [0.5, 1.0, 2.0, 4.0, 7.0, 20.0])
 def test_a_pause_on_a_short_note_ends_on_the_onset(pause_sec: float) -> None:
-    number = np.arange(60)
+    number = np.arange(60.0)
     onsets_sec = 0.51 + 0.2 * number + np.where(number > 30, pause_sec, 0.0)
     path_sec = onsets_sec + np.where(number % 2, 0.07, -0.05)
     found = timed(onsets_sec, path_sec, onsets_sec[-1] + 1.0, are_alike=False)

@@ -64,7 +64,7 @@ class SmallMemory:
 def test_a_batch_that_does_not_fit_is_halved_and_the_next_ones_are_smaller(tmp_path: Path) -> None:
     bundle = write_ink_bundle(tmp_path / "ink")
     whole = Encoder(bundle, "cpu", n_threads=1, batch_size=8)
-    samples = np.random.default_rng(0).normal(size=16_000 * 30).astype(np.float32) / 9
+    samples = (np.random.default_rng(0).normal(size=16_000 * 30) / 9).astype(np.float32)
     expected = whole.encode_samples(samples)
     encoder = Encoder(bundle, "cpu", n_threads=1, batch_size=8)
     small = SmallMemory(whole.audio_session.session)

@@ -104,7 +104,7 @@ def test_the_reason_is_that_of_onnxruntime(monkeypatch) -> None:
 
 def test_outputs_stay_bound_and_go_into_the_next_graph_without_a_copy() -> None:
     session = open_session(pitch_audio_graph(), "cpu", n_threads=1)
-    noise = np.random.default_rng(0).normal(size=(4, 1280)).astype(np.float32) / 9
+    noise = (np.random.default_rng(0).normal(size=(4, 1280)) / 9).astype(np.float32)
     (frames,) = session.run_bound({"waveforms": noise}, ["frames"])
     assert isinstance(frames, DeviceTensor)
     assert frames.shape == (4, 2, 18)

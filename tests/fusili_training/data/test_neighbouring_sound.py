@@ -141,7 +141,7 @@ def test_rendered_clips_sound_alike_where_they_overlap(rendered: Path) -> None:
         n_shared = min(len(own.waveform) - n_between, round(onset * own.sample_rate_hz))
         if n_shared > 200:
             a, b = own.waveform[n_between : n_between + n_shared], later.waveform[:n_shared]
-            alike.append(float(a @ b / max(1e-9, np.linalg.norm(a) * np.linalg.norm(b))))
+            alike.append(float(a @ b / max(1e-9, float(np.linalg.norm(a) * np.linalg.norm(b)))))
     assert len(alike) > 1
     assert np.median(alike) > 0.99
 

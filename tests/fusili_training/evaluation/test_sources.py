@@ -77,7 +77,7 @@ def tree(tmp_path: Path) -> Path:
     ]
     write_mung(score / "mung" / "01.xml", objects)
     performances = tmp_path / "msmd" / "Tune" / "performances"
-    ramp = np.arange(60 * SAMPLE_RATE_HZ, dtype=np.float32) / (60 * SAMPLE_RATE_HZ)
+    ramp = (np.arange(60 * SAMPLE_RATE_HZ) / (60 * SAMPLE_RATE_HZ)).astype(np.float32)
     write_performance(performances, AS_WRITTEN, events, ramp)
     write_performance(performances, SLOW, events * [2, 1, 2, 1, 1], None)  # type: ignore[arg-type]
     return tmp_path / "msmd"

@@ -129,7 +129,7 @@ def test_clips_of_squares_are_20_s_long_with_silence_at_their_end(tmp_path: Path
             f"a.x.{i}",
             None,
             image,
-            rng.normal(size=16_000 * length).astype(np.float32) / 9,
+            (rng.normal(size=16_000 * length) / 9).astype(np.float32),
             np.zeros(0, TRUTH_DTYPE),
             224,
             16_000,
@@ -230,7 +230,7 @@ def test_sinkhorn_ranks_are_those_of_similarities_one_by_one(
                 store.append(array)
         np.testing.assert_allclose(compare_all_pairs(patches, frames, 10.0), similarities, rtol=1e-4)
 
-        pooled = [np.stack([array.mean(axis=0) for array in arrays]) for arrays in tokens]
+        pooled = [np.stack([array.mean(axis=0, dtype=np.float32) for array in arrays]) for arrays in tokens]
         whole = rerank_shortlists(pooled[0], pooled[1], patches, frames, 10.0, 7)
         for found, expected in zip(whole, (similarities, similarities.T), strict=True):
             assert found.argsort(axis=1).tolist() == expected.argsort(axis=1).tolist()

@@ -110,7 +110,7 @@ def _image(pair: Pair, encoder: Encoder) -> Float32:
         raise InputError(f"{pair.key}: an image {width_px} px wide; the bundle takes {spec.width_px}")
     padding = -width_px % spec.patch_width_px
     image = np.pad(pair.image, ((0, 0), (0, padding)), constant_values=255)
-    return (image / np.float32(255)).reshape(-1, spec.height_px, image.shape[1])
+    return np.asarray(image / np.float32(255), np.float32).reshape(-1, spec.height_px, image.shape[1])
 
 
 def _encode_images(encoder: Encoder, images: Float32) -> list[_EncodedImage]:

@@ -99,7 +99,7 @@ def draw_stamp(ink: Float32, space_px: float, rng: np.random.Generator) -> None:
         pen.text(place, text, fill=255, font=font, anchor="mm")
     canvas = canvas.rotate(float(rng.normal(0, 12)), Image.Resampling.BICUBIC)
     canvas = canvas.resize((side // _LARGER, side // _LARGER), Image.Resampling.BOX)
-    layer = np.asarray(canvas, np.float32) / 255
+    layer = np.asarray(np.asarray(canvas, np.float32) / 255, np.float32)
     uneven = ndimage.gaussian_filter(rng.standard_normal(layer.shape), 0.8 * space_px)
     uneven = np.clip(0.75 + 0.35 * uneven / max(float(uneven.std()), 1e-6), 0, 1)
     speckled = ndimage.gaussian_filter(rng.uniform(size=layer.shape), 0.6) > 0.42
@@ -138,7 +138,7 @@ def _drawn(lines: list[Float64], space_px: float, width_spaces: float, rng: np.r
         for (x, y), radius in zip(places, pressed / 2, strict=True):
             pen.ellipse((x - radius, y - radius, x + radius, y + radius), fill=255)
     reduced = canvas.resize((int(size[0]), int(size[1])), Image.Resampling.BOX)
-    return np.asarray(reduced, np.float32) / 255
+    return np.asarray(np.asarray(reduced, np.float32) / 255, np.float32)
 
 
 def _rounded(line: Float64) -> Float64:

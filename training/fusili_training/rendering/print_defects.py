@@ -116,14 +116,14 @@ class PrintDefects:
         if not image.size or self == PrintDefects(spine_right=self.spine_right):
             return image
         inking, gaps, other_side, marks, dirt, grain = rng.spawn(6)
-        ink = 1 - image.astype(np.float32) / 255  # 1 is black
+        ink = np.asarray(1 - image.astype(np.float32) / 255, np.float32)  # 1 is black
         strokes = ink
         if self.broken_lines:
             ink = _break_lines(ink, self.broken_lines, space_px, gaps)
         if self.ink:
             ink = _uneven_ink(ink, self.ink, space_px, inking)
         if self.bleed_through:
-            behind = strokes if back is None else 1 - back.astype(np.float32) / 255
+            behind = strokes if back is None else np.asarray(1 - back.astype(np.float32) / 255, np.float32)
             ink = _over(ink, _bleed_through(behind, ink.shape, self.bleed_through, space_px, other_side))
         if self.handwriting:
             draw_handwriting(ink, strokes, self.handwriting, space_px, marks)

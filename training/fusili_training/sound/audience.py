@@ -68,7 +68,7 @@ def _syllable(
 ) -> Float64:
     place = np.linspace(0.0, 1.0, length)
     phase = 2 * np.pi * np.cumsum(pitch_hz * (1 - 0.15 * place)) / sample_rate_hz
-    partials = np.arange(1, int(min(_MOST_HZ, 0.45 * sample_rate_hz) / pitch_hz) + 1)
+    partials = np.arange(1, int(min(_MOST_HZ, 0.45 * sample_rate_hz) / pitch_hz) + 1, dtype=np.float64)
     vowel = draw_vowel(register, rng)
     gains = formant_gain(partials * pitch_hz, vowel.hz, vowel.db, vowel.width_hz)
     voiced = np.sin(partials[:, None] * phase[None]).T @ gains

@@ -166,7 +166,7 @@ def shape_line(
     SungFrames
     """
     sung = _sung_notes(notes, traits)
-    time_sec = start_sec + frame_sec * np.arange(n_frames)
+    time_sec = start_sec + frame_sec * np.arange(n_frames, dtype=np.float64)
     rng = random_stream(traits.seed, "frames", round(1000 * start_sec))
     level = _level(sung, time_sec)
     level *= 1 + _SHIMMER * _smooth_noise(n_frames, _JITTER_SEC, rng)

@@ -34,9 +34,8 @@ def wear(clip: Float32, sample_rate_hz: int, rng: np.random.Generator) -> Float3
         mains_hz = float(rng.choice(_MAINS_HZ))
         for partial in (1, 2, 3):
             loud = level * 10 ** (rng.uniform(-40, -18) / 20)
-            worn = worn + np.float32(loud) * np.sin(
-                2 * np.pi * mains_hz * partial * time_sec + rng.uniform(0, 6)
-            )
+            hum = np.sin(2 * np.pi * mains_hz * partial * time_sec + rng.uniform(0, 6))
+            worn = np.asarray(worn + np.float32(loud) * hum, np.float32)
     if crackling:
         clicks = rng.uniform(size=len(worn)) < rng.uniform(2, 60) / sample_rate_hz
         heights = level * np.exp(rng.normal(0.5, 0.8, size=int(clicks.sum())))
