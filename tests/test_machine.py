@@ -9,13 +9,11 @@ import sys
 from pathlib import Path
 
 import pytest
-from example_machine import ROOT, listed_packages, sealed
+from example_machine import ROOT, essential_packages, listed_packages, sealed
 
 from fusili_mir.audio.soundfonts import find_fluidsynth, find_soundfonts
 
-pytestmark = pytest.mark.skipif(
-    sys.platform != "linux" or shutil.which("dpkg-query") is None, reason="only Debian is sealed off"
-)
+pytestmark = pytest.mark.skipif(not essential_packages(), reason="only Debian is sealed off")
 
 
 def test_of_all_soundfonts_the_tests_see_the_listed_one() -> None:
