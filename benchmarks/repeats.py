@@ -23,7 +23,8 @@ import numpy as np
 
 import fusili_mir as fm
 from fusili_benchmarks.played_measures import PlayedPiece, human_piece, kept, right_measures, song_pieces
-from fusili_mir.alignment.aligning import align_encoded, decoding_options
+from fusili_mir.alignment.encoded_alignment import align_encoded
+from fusili_mir.alignment.fitted_decoding import decoding_options
 from fusili_mir.model.encoder import Encoder
 
 WAYS = {"as written": {"unfold": "none"}, "repeats": {}, "jumps": {"jumps": True}}

@@ -69,7 +69,7 @@ def expected(files: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_each_pair_gets_the_result_that_it_gets_alone(files: Path, expected: Path) -> None:
-    alone = align_recording(files / "down.musicxml", files / "down2.wav", files / "bundle")
+    alone = align_recording(files / "down.musicxml", files / "down2.wav", model=files / "bundle")
     rows = rows_of(expected / "down2" / "notes.csv")
     assert [row["id"] for row in rows] == alone.notes["id"].tolist()
     assert np.allclose([float(row["onset_sec"]) for row in rows], alone.notes["onset_sec"], atol=1e-3)
@@ -118,10 +118,17 @@ def test_other_options_are_refused_unless_results_may_be_replaced(
         align_many(files / "pairs.csv", out, files / "bundle", formats=FORMATS)
     before = contents(out)
     with pytest.raises(OutputError, match=r"4 of the results \(up1 first\)"):
-        align_many(files / "pairs.csv", out, files / "bundle", formats=FORMATS, options="--end 4")
+        align_many(
+            files / "pairs.csv", out, files / "bundle", formats=FORMATS, options=AlignOptions(end_sec=4)
+        )
     assert contents(out) == before
     reports = align_many(
-        files / "pairs.csv", out, files / "bundle", formats=FORMATS, options="--end 4", force=True
+        files / "pairs.csv",
+        out,
+        files / "bundle",
+        formats=FORMATS,
+        options=AlignOptions(end_sec=4),
+        force=True,
     )
     assert {report.recording_sec for report in reports} == {4.0}
 

@@ -90,7 +90,7 @@ def test_mei_stays_the_mei_of_the_user(repeated: Alignment, encoder: Encoder, tm
     toolkit.loadData(Path(repeated.pages.filename).read_text())
     (tmp_path / "mine.mei").write_text(toolkit.getMEI())
     pages = render_pages(tmp_path / "mine.mei")
-    alignment = align_recording(pages, record(perform(play_pages(pages, "maximal"))), encoder)
+    alignment = align_recording(pages, record(perform(play_pages(pages, "maximal"))), model=encoder)
     root = mei_with_recording(alignment)
     mine = etree.parse(tmp_path / "mine.mei")
     for tag in ("note", "measure", "staffDef"):
