@@ -31,6 +31,7 @@ from fusili_mir.model.bundle import default_bundle
 from fusili_mir.model.encoder import Encoder
 from fusili_mir.pages.pages import load_pages
 
+STAGES = ("pages", "recording", "recording and alignment", "alignment again")
 CASES = ("sound:5", "sound:30", "sound:120", "silence:120", "silence:1380", "pdf:30", "pdf:300")
 
 
@@ -42,11 +43,7 @@ def main() -> None:
     if arguments.alone:
         print(json.dumps(measure(arguments.alone)))
         return
-    print(
-        "| case | CPU s | pages | recording | recording and alignment | alignment again | peak MB |\n"
-        + "| --- " * 7
-        + "|"
-    )
+    print(f"| case | CPU s | {' | '.join(STAGES)} | peak MB |\n" + "| --- " * (3 + len(STAGES)) + "|")
     for case in arguments.case or CASES:
         done = subprocess.run(
             [sys.executable, __file__, "--alone", case], capture_output=True, text=True, check=True

@@ -172,7 +172,7 @@ class Workshop:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", FusiliWarning)
                 encoder = None if row.with_shipped_model else self.encoder
-                start_sec, end_sec = row.stretch_sec or (None, None)
+                start_sec, end_sec = row.stretch_sec or (0.0, None)
                 alignment = align_recording(
                     score, recording, model=encoder, start_sec=start_sec, end_sec=end_sec
                 )

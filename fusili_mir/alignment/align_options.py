@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import Field, dataclass, field, fields, replace
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, TypeAlias, TypedDict
+from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict, Unpack
 
 from fusili_mir.alignment.anchors import Anchor, AnchorsLike, as_anchors
 from fusili_mir.clock_times import parse_time
@@ -21,7 +21,19 @@ from fusili_mir.errors import InputError
 from fusili_mir.pages.page_ranges import parse_page_range
 from fusili_mir.scores.playing_order import PlayingOrder, read_playing_order
 
-__all__ = ["AlignKeywords", "AlignOptions", "OptionText", "Spans", "option_texts", "read_options"]
+if TYPE_CHECKING:  # the command line needs no model to print its help
+    from fusili_mir.model.bundle import Bundle
+    from fusili_mir.model.encoder import Encoder
+
+__all__ = [
+    "AlignKeywords",
+    "AlignOptions",
+    "AligningKeywords",
+    "OptionText",
+    "Spans",
+    "option_texts",
+    "read_options",
+]
 
 Spans: TypeAlias = tuple[tuple[int, int], ...]
 """Spans of measures in playing order: the first one, counted from 0, and the one after the last."""
@@ -80,9 +92,30 @@ def _number(text: str) -> float:
 
 def _anchors(text: str) -> tuple[Anchor, ...]:
     """Read a table of anchors, or anchors such as ``17=42.5 33=1:20``."""
-    if "=" in text and not _is_file(Path(text)):
-        return as_anchors(re.split(r"[\s,;]+", text))
-    return as_anchors(text)
+    if _is_file(Path(text)) or text.casefold().endswith(".csv"):
+        return as_anchors(text)
+    return as_anchors(re.split(r"[\s,;]+", text.strip()))
+
+
+class AlignKeywords(TypedDict, total=False):
+    """What `AlignOptions` takes for its fields."""
+
+    repeats: PlayingOrder | Spans
+    cuts: bool
+    transpose: float | None
+    a4_hz: float | None
+    dpi: float
+    pages: str | None
+    start_sec: float
+    end_sec: float | None
+    anchors: AnchorsLike
+
+
+class AligningKeywords(AlignKeywords, total=False):
+    """What `align_recording` takes: the fields of `AlignOptions`, and the model and cache of an `Aligner`."""
+
+    model: str | Path | Bundle | Encoder | None
+    cache: str | Path | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -180,6 +213,10 @@ class AlignOptions:
         ),
     )
 
+    if TYPE_CHECKING:  # fields are narrower than what is taken for them
+
+        def __init__(self, **options: Unpack[AlignKeywords]) -> None: ...
+
     def __post_init__(self) -> None:
         most = _MOST_SEMITONES
         checked = {
@@ -229,27 +266,13 @@ class AlignOptions:
         if not isinstance(content, Mapping) or set(content) - set(known):
             raise InputError(f"options are {content!r}; expected some of {', '.join(known)}")
         values = dict(content)
-        if "anchors" in values:
-            values["anchors"] = tuple(Anchor.from_json(each) for each in values["anchors"])
-        if isinstance(values.get("repeats"), list):
-            values["repeats"] = tuple(map(tuple, values["repeats"]))
+        try:
+            values["anchors"] = tuple(Anchor.from_json(each) for each in values.get("anchors", ()))
+            if isinstance(values.get("repeats"), list):
+                values["repeats"] = tuple(map(tuple, values["repeats"]))
+        except TypeError as error:
+            raise InputError(f"options are {content!r}; expected lists of anchors and of spans") from error
         return cls(**values)
-
-
-class AlignKeywords(TypedDict, total=False):
-    """The fields of `AlignOptions` as keywords, and what else `align_recording` takes."""
-
-    repeats: PlayingOrder | Spans
-    cuts: bool
-    transpose: float | None
-    a4_hz: float | None
-    dpi: float
-    pages: str | None
-    start_sec: float
-    end_sec: float | None
-    anchors: AnchorsLike
-    model: Any
-    cache: str | Path | None
 
 
 def option_texts() -> dict[str, OptionText]:

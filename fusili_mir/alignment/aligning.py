@@ -14,7 +14,7 @@ from typing import Any, Unpack
 
 import partitura as pt
 
-from fusili_mir.alignment.align_options import AlignKeywords, AlignOptions
+from fusili_mir.alignment.align_options import AligningKeywords, AlignOptions
 from fusili_mir.alignment.aligner import Aligner
 from fusili_mir.alignment.performance import NoteAlignment
 from fusili_mir.alignment.results import Alignment
@@ -26,7 +26,7 @@ from fusili_mir.pages.pages import Pages, check_score
 __all__ = ["align_pages", "align_recording", "align_score"]
 
 
-def align_recording(score: Any, recording: RecordingLike, **options: Unpack[AlignKeywords]) -> Alignment:
+def align_recording(score: Any, recording: RecordingLike, **options: Unpack[AligningKeywords]) -> Alignment:
     """Align a recording with a score.
 
     Parameters
@@ -48,7 +48,7 @@ def align_recording(score: Any, recording: RecordingLike, **options: Unpack[Alig
 
 
 def align_score(
-    score: Any, recording: RecordingLike, **options: Unpack[AlignKeywords]
+    score: Any, recording: RecordingLike, **options: Unpack[AligningKeywords]
 ) -> tuple[pt.performance.Performance, NoteAlignment, pt.score.Score]:
     """Align a recording with a symbolic score, in partitura's terms.
 
@@ -81,7 +81,7 @@ def align_score(
     return alignment.performance, alignment.note_alignment, alignment.played.score
 
 
-def align_pages(score: Any, recording: RecordingLike, **options: Unpack[AlignKeywords]) -> Table:
+def align_pages(score: Any, recording: RecordingLike, **options: Unpack[AligningKeywords]) -> Table:
     """Align a recording with page images.
 
     Parameters

@@ -75,7 +75,7 @@ def test_decoding_again_with_anchors_is_aligning_with_them(pages: Pages, encoder
     aligner, anchors = Aligner(encoder), {4: 3.5}
     first = aligner.align(pages, recording, AlignOptions(transpose=0))
     again = first.again(anchors)
-    whole = aligner.align(pages, recording, AlignOptions(transpose=0, anchors=anchors))  # type: ignore[arg-type]
+    whole = aligner.align(pages, recording, AlignOptions(transpose=0, anchors=anchors))
     np.testing.assert_array_equal(again.notes, whole.notes)
     assert again.made_with == whole.made_with
     assert again.anchors == whole.anchors

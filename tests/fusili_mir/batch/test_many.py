@@ -26,6 +26,7 @@ from fusili_mir.cli.main import main
 from fusili_mir.folder_lock import locked_folder
 from fusili_mir.pages.pages import render_pages
 
+SHORT = fusili_mir.AlignOptions(end_sec=4)
 FORMATS = ("json", "notes")
 
 
@@ -119,7 +120,11 @@ def test_other_options_are_refused_unless_results_may_be_replaced(
     before = contents(out)
     with pytest.raises(OutputError, match=r"4 of the results \(up1 first\)"):
         align_many(
-            files / "pairs.csv", out, files / "bundle", formats=FORMATS, options=AlignOptions(end_sec=4)
+            files / "pairs.csv",
+            out,
+            files / "bundle",
+            formats=FORMATS,
+            options=SHORT,
         )
     assert contents(out) == before
     reports = align_many(
@@ -127,7 +132,7 @@ def test_other_options_are_refused_unless_results_may_be_replaced(
         out,
         files / "bundle",
         formats=FORMATS,
-        options=AlignOptions(end_sec=4),
+        options=SHORT,
         force=True,
     )
     assert {report.recording_sec for report in reports} == {4.0}

@@ -151,7 +151,7 @@ def test_a_request_survives_the_way_to_another_process() -> None:
         start_sec=1.5,
         anchors={17: 42.5},
         pages="3-7",
-        repeats=((0, 2), (0, 4)),  # type: ignore[arg-type]
+        repeats=((0, 2), (0, 4)),
     )
     request = PairRequest((Path("a.pdf#3-7"),), Path("a.wav"), options, "a")
     assert request_of_json(request.to_json()) == request
