@@ -357,7 +357,9 @@ def _checked_number(name: str, value: object, least: float, most: float, unit: s
 
 def _checked_repeats(repeats: Any) -> str | Spans:
     """Return spans as they are, and names and measures as text."""
-    if isinstance(repeats, tuple) and repeats and all(_is_span(each) for each in repeats):
+    if isinstance(repeats, tuple) and any(isinstance(each, tuple) for each in repeats):
+        if not all(_is_span(each) for each in repeats):
+            raise InputError(f"repeats are {repeats!r}, expected spans such as ((0, 8), (0, 16))")
         return repeats
     text = read_playing_order(repeats).strip()
     named = text.replace("-", "_")
