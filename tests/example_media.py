@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -21,16 +22,19 @@ def write_media(
     video: bool = False,
     starts_at_sec: float = 0.0,
     others: tuple[npt.NDArray[np.float32], ...] = (),
+    stream_rate_hz: int = 48_000,
+    late_sec: Callable[[float], float] = lambda _: 0.0,
 ) -> None:
-    """Write mono samples [shape=(n,)] as the first audio stream of a file, and `others` as further ones.
+    """Write samples [shape=(n,) or (2, n)] as the first audio stream of a file, and `others` as further ones.
 
-    With `video`, a black picture comes first; `starts_at_sec` lets the sound begin later than the picture.
+    With `video`, a black picture comes first; `starts_at_sec` lets the sound begin later than the picture;
+    `late_sec` says by how much the time stamp of a packet is too late.
     """
     with av.open(str(filename), "w") as container:
         picture: Any = container.add_stream("mpeg4", rate=10) if video else None
-        tracks: list[Any] = [container.add_stream(codec, rate=48_000) for _ in (samples, *others)]
-        for track in tracks:
-            track.layout, track.bit_rate = "mono", 96_000
+        tracks: list[Any] = [container.add_stream(codec, rate=stream_rate_hz) for _ in (samples, *others)]
+        for track, sound in zip(tracks, (samples, *others), strict=True):
+            track.layout, track.bit_rate = "mono" if sound.ndim == 1 else "stereo", 96_000
         if picture is not None:
             picture.width, picture.height, picture.pix_fmt = 64, 64, "yuv420p"
             black = np.zeros((64, 64, 3), np.uint8)
@@ -41,10 +45,15 @@ def write_media(
             container.mux(picture.encode())
         for track, sound in zip(tracks, (samples, *others), strict=True):
             context = track.codec_context
-            resampler = av.AudioResampler(context.format, "mono", 48_000, context.frame_size or None)
-            whole = av.AudioFrame.from_ndarray(np.asarray(sound, np.float32)[None], "fltp", "mono")
+            resampler = av.AudioResampler(
+                context.format, track.layout, stream_rate_hz, context.frame_size or None
+            )
+            planes = np.atleast_2d(np.asarray(sound, np.float32))
+            whole = av.AudioFrame.from_ndarray(planes, "fltp", track.layout.name)
             whole.sample_rate, whole.time_base = rate_hz, Fraction(1, rate_hz)
             whole.pts = round(starts_at_sec * rate_hz)
-            for piece in (*resampler.resample(whole), *resampler.resample(None)):
-                container.mux(track.encode(piece))
-            container.mux(track.encode())
+            for piece in (*resampler.resample(whole), *resampler.resample(None), None):
+                for packet in track.encode(piece):
+                    packet.pts += round(late_sec(float(packet.pts * packet.time_base)) / packet.time_base)
+                    packet.dts = packet.pts
+                    container.mux(packet)

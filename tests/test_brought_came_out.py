@@ -210,6 +210,8 @@ def midi_can_be_played() -> bool:
     try:
         return bool(find_fluidsynth() and find_soundfonts())
     except MissingExtraError:
+        if sys.platform == "linux":  # where `make test` installs both
+            raise
         return False
 
 

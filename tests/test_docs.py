@@ -1,8 +1,9 @@
-"""What README and docs/ show is true: their Python runs, their commands exist, their links lead somewhere."""
+"""What docs/ and the pages at the root show is true: Python runs, commands exist, links lead somewhere."""
 
 from __future__ import annotations
 
 import importlib.util
+import json
 import re
 import shlex
 import shutil
@@ -24,12 +25,9 @@ from fusili_mir.output.alignment_files import ALIGNMENT_FORMATS
 ROOT = Path(__file__).parent.parent
 PAGES = sorted((ROOT / "docs").glob("*.md"))
 AT_THE_ROOT = sorted(ROOT.glob("*.md"))
-RUN = [
-    "README.md",
-    *(
-        f"docs/{name}.md"
-        for name in ("quick-start", "scores", "pages", "align", "pitch", "point", "outputs", "bundle")
-    ),
+RUN = [  # the README: test_readme.py
+    f"docs/{name}.md"
+    for name in ("quick-start", "scores", "pages", "align", "pitch", "point", "outputs", "bundle")
 ]
 LINK = re.compile(r"\]\((?!https?:|#)([^)#]+)(?:#[^)]*)?\)")
 
@@ -106,6 +104,35 @@ def test_the_page_on_bundles_names_each_field_of_a_manifest() -> None:
     rows = re.findall(r"^\| (`.*?) \|", text, re.MULTILINE)
     stated = {name for row in rows for name in re.findall(r"`(\w+)`", row)}
     assert stated == {each.name for table in (Manifest, ImageSpec, AudioSpec) for each in fields(table)}
+
+
+def test_the_model_card_states_the_figures_and_the_sources_of_the_manifest() -> None:
+    folder = ROOT / "fusili_mir/models/small"
+    card = " ".join((folder / "README.md").read_text(encoding="utf-8").split())
+    manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
+    quality, data = manifest["quality"], manifest["training_data"]
+    for kind, least_ms in {"onsets": 100, "quartets": 100, "human": 50}.items():
+        for way in (f"{kind}_with_score", f"{kind}_from_images"):
+            shares = (f"{100 * quality[way][f'within_{ms}_ms']:.1f}" for ms in (least_ms, 250))
+            assert f"| {quality[way]['median_ms']:.1f} ms, {' / '.join(shares)} % |" in card, way
+    assert f"{100 * quality['local_top1']['own_grid']:.1f} % of the frames" in card
+    for count in (
+        data["pieces"],
+        data["segments"],
+        data["first_model"]["pieces"],
+        quality["onsets_with_score"]["notes"],
+    ):
+        assert f"{count:,}" in card
+    for command in quality["commands"][:3]:
+        assert command in card
+    for name in (
+        "Fryderyk Chopin Institute",
+        "Headroom Piano by Bengt Nilsson",
+        "Mutopia",
+        "VSCO 2 Community Edition",
+    ):
+        assert name in data["attribution"]
+        assert name in card
 
 
 def test_every_public_name_is_in_the_reference() -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import re
+import tarfile
 import tomllib
 import zipfile
 from email.message import Message
@@ -12,7 +14,10 @@ from typing import Any
 
 import pytest
 import yaml
+from hatchling.builders.sdist import SdistBuilder
 from hatchling.builders.wheel import WheelBuilder
+from hatchling.metadata.core import ProjectMetadata
+from hatchling.plugin.manager import PluginManager
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import Version
@@ -75,7 +80,7 @@ def test_the_wheel_has_every_file_of_the_packages_and_the_recipes(wheel: zipfile
         "fusili_mir/__init__.pyi",  # where the public names are stated, also when the package is used
         *(f"{package}/py.typed" for package in PACKAGES),
         *(f"fusili_mir/models/small/{name}.onnx" for name in ("image", "audio", "attacks", "reading")),
-        "fusili_mir/models/small/manifest.json",
+        *(f"fusili_mir/models/small/{name}" for name in ("manifest.json", "README.md", "LICENSE.txt")),
         *(f"fusili_mir/demo/files/hensel_bitte.{ending}" for ending in ("mxl", "png", "ogg", "csv")),
         *(f"fusili_mir/pages/fonts/{name}" for name in ("LiberationSerif-Regular.ttf", "OFL.txt")),
         "fusili_training/recipes/small-dense.toml",
@@ -95,9 +100,8 @@ def test_no_test_and_no_benchmark_is_in_the_wheel(wheel: zipfile.Path) -> None:
     assert not [name for name in names(wheel) if re.search(r"benchmark|(^|/)(tests?/|test_|conftest)", name)]
 
 
-def test_the_wheel_states_licence_command_and_extras(wheel: zipfile.Path) -> None:
+def test_the_wheel_states_command_and_extras(wheel: zipfile.Path) -> None:
     stated = metadata(wheel)
-    assert stated["License-Expression"] == "Apache-2.0 AND OFL-1.1"
     assert {
         "cpu",
         "gpu",
@@ -112,6 +116,75 @@ def test_the_wheel_states_licence_command_and_extras(wheel: zipfile.Path) -> Non
     } <= set(stated.get_all("Provides-Extra", []))
     (entry_points,) = (name for name in names(wheel) if name.endswith("entry_points.txt"))
     assert "fusili-mir = fusili_mir.cli.console:run" in wheel.root.read(entry_points).decode()
+
+
+def test_the_wheel_states_the_licence_of_all_that_is_in_it_and_has_their_texts(wheel: zipfile.Path) -> None:
+    stated = metadata(wheel)
+    manifest = json.loads((ROOT / "fusili_mir/models/small/manifest.json").read_text(encoding="utf-8"))
+    libraries = (ROOT / "fusili_mir/viewer/third_party/README.md").read_text(encoding="utf-8")
+    example = (ROOT / "fusili_mir/demo/files/README.md").read_text(encoding="utf-8")
+    parts = {
+        "Apache-2.0": "LICENSE",
+        manifest["licence"]: "fusili_mir/models/small/LICENSE.txt",
+        "OFL-1.1": "fusili_mir/pages/fonts/OFL.txt",
+        "BSD-3-Clause": "fusili_mir/viewer/third_party/LICENSE-wavesurfer.txt",
+    }
+    assert stated["License-Expression"] == " AND ".join(sorted(parts))
+    assert set(stated.get_all("License-File", [])) == set(parts.values())
+    folder = f"fusili_mir-{fusili_mir.__version__}.dist-info/licenses"
+    assert {f"{folder}/{text}" for text in parts.values()} <= names(wheel)
+    assert libraries.count("BSD-3-Clause") == len(list((ROOT / "fusili_mir/viewer/third_party").glob("*.js")))
+    assert example.count("CC0 1.0 |") == len(list((ROOT / "fusili_mir/demo/files").glob("hensel_bitte.*")))
+
+
+def test_the_sdist_makes_the_same_wheel(wheel: zipfile.Path, tmp_path: Path) -> None:
+    (file,) = SdistBuilder(str(ROOT)).build(directory=str(tmp_path), versions=["standard"])
+    with tarfile.open(file) as archive:
+        for member in archive:  # `extractall` wants a filter on some Pythons, and knows none on others
+            target = tmp_path / member.name
+            target.parent.mkdir(parents=True, exist_ok=True)
+            content = archive.extractfile(member)
+            if content is not None:
+                target.write_bytes(content.read())
+    source = tmp_path / f"fusili_mir-{fusili_mir.__version__}"
+    (rebuilt,) = WheelBuilder(str(source)).build(directory=str(tmp_path), versions=["standard"])
+    again = zipfile.Path(rebuilt)
+    assert names(again) == names(wheel)
+    assert [name for name in names(wheel) if again.root.read(name) != wheel.root.read(name)] == []
+
+
+REPOSITORY = "https://example.org/somebody/fusili-mir"
+
+
+def built_metadata(monkeypatch: pytest.MonkeyPatch, repository: str) -> ProjectMetadata[Any]:
+    monkeypatch.setenv("FUSILI_REPOSITORY", repository)
+    return ProjectMetadata(str(ROOT), PluginManager())
+
+
+def test_links_of_the_readme_lead_to_the_repository_that_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    core = built_metadata(monkeypatch, f"{REPOSITORY}/").core
+    tag = f"v{fusili_mir.__version__}"
+    links = re.findall(r"\]\(([^)]+)\)", core.readme)
+    assert len(links) > 20
+    places = [re.fullmatch(rf"{REPOSITORY}/(blob|tree|raw)/{tag}/([^#]+)(#.*)?", link) for link in links]
+    ours = {place[2]: place[1] for place in places if place}
+    assert {link for link in links if not link.startswith("https://")} == set()
+    assert {path for path in ours if not (ROOT / path).exists()} == set()
+    assert ours["docs/images/viewer.png"] == "raw"
+    assert ours["integrations/examples"] == "tree"
+    assert ours["docs/install.md"] == "blob"
+    assert core.urls["Repository"] == REPOSITORY
+    assert all(url.startswith(REPOSITORY) for url in core.urls.values())
+
+
+def test_without_a_repository_the_readme_has_no_links_that_lead_nowhere(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    core = built_metadata(monkeypatch, "").core
+    links = re.findall(r"\]\(([^)]+)\)", core.readme)
+    assert links == ["https://github.com/CPJKU/partitura", "https://musescore.org"]
+    assert "docs/install.md lists" in core.readme
+    assert core.urls == {}
 
 
 def test_the_oldest_versions_are_those_that_the_project_declares(project: dict[str, Any]) -> None:

@@ -20,6 +20,8 @@ from fusili_export.parity import ParityRow, Reference
 from fusili_export.precision import front_end_nodes
 from fusili_mir.errors import FusiliError
 from fusili_mir.model.bundle import AudioSpec, ImageSpec
+from fusili_mir.model.onnxruntime_library import onnxruntime
+from fusili_mir.worker_process import ending_with_caller
 
 __all__ = ["halve_graph", "try_half_precision", "why_not_half"]
 
@@ -64,18 +66,15 @@ def halve_graph(graph: bytes) -> bytes:
     bytes
         Content of the fp16 file, with the same inputs and outputs in float32.
     """
-    from onnxruntime.transformers.float16 import (  # type: ignore[import-untyped]
-        DEFAULT_OP_BLOCK_LIST,
-        convert_float_to_float16,
-    )
+    float16 = onnxruntime(".transformers.float16")
 
     model = onnx.load_from_string(graph)
     excluded = front_end_nodes(model)
     try:
-        half = convert_float_to_float16(
+        half = float16.convert_float_to_float16(
             model,
             keep_io_types=True,
-            op_block_list=[*DEFAULT_OP_BLOCK_LIST, *_IN_FLOAT],
+            op_block_list=[*float16.DEFAULT_OP_BLOCK_LIST, *_IN_FLOAT],
             node_block_list=excluded,
         )
         _drop_repeated_nodes(half.graph)
@@ -111,7 +110,9 @@ def try_half_precision(
         asked, answer = Path(folder, "asked"), Path(folder, "answer")
         asked.write_bytes(pickle.dumps((graph, spec, list(references))))
         command = [sys.executable, "-c", _CHECK, str(asked), str(answer)]
-        subprocess.run(command, capture_output=True, timeout=_TIME_LIMIT_SEC, check=False)  # noqa: S603
+        subprocess.run(  # noqa: S603
+            ending_with_caller(command), capture_output=True, timeout=_TIME_LIMIT_SEC, check=False
+        )
         if not answer.is_file():
             return []
         rows: list[ParityRow] = pickle.loads(answer.read_bytes())  # noqa: S301 (written by ourselves)

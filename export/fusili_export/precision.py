@@ -16,6 +16,7 @@ from pathlib import Path
 import onnx
 
 from fusili_mir.errors import FusiliError
+from fusili_mir.model.onnxruntime_library import onnxruntime
 from fusili_training.model.bundle_weights import SCOPES
 
 __all__ = ["front_end_nodes", "quantise_graph"]
@@ -38,7 +39,7 @@ def quantise_graph(graph: bytes) -> bytes:
     bytes
         Content of the int8 file, with the same inputs and outputs.
     """
-    from onnxruntime.quantization import QuantType, quantize_dynamic  # type: ignore[import-untyped]
+    quantization = onnxruntime(".quantization")
 
     model = onnx.load_from_string(graph)
     excluded = front_end_nodes(model)
@@ -49,13 +50,13 @@ def quantise_graph(graph: bytes) -> bytes:
         quantised = Path(folder) / "int8.onnx"
         try:
             advice_log.setLevel(logging.ERROR)  # it recommends a preprocessing that is already done
-            quantize_dynamic(
+            quantization.quantize_dynamic(
                 model,
                 quantised,
                 op_types_to_quantize=list(_QUANTISED),
                 per_channel=True,
                 reduce_range=True,
-                weight_type=QuantType.QInt8,
+                weight_type=quantization.QuantType.QInt8,
                 nodes_to_exclude=excluded,
             )
         except (ValueError, RuntimeError, AssertionError) as error:

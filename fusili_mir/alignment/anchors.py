@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from fusili_mir.boundary import read_text_limited, reading
+from fusili_mir.boundary import read_text_limited, reading, reason
 from fusili_mir.clock_times import parse_time
 from fusili_mir.errors import InputError
 
@@ -198,7 +198,7 @@ def _parse_table(filename: Path, text: str) -> tuple[Anchor, ...]:
         try:
             anchors.append(_of_row(row))
         except (ValueError, InputError) as error:
-            raise InputError(f"{filename}, line {number}: {error}") from error
+            raise InputError(f"{filename}, line {number}: {reason(error)}") from error
     return tuple(anchors)
 
 

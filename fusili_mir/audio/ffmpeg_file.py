@@ -19,6 +19,7 @@ from fusili_mir.arrays import Float32
 from fusili_mir.audio import audio_samples
 from fusili_mir.audio.audio_file import check_readable
 from fusili_mir.audio.audio_samples import blocks_with_bar
+from fusili_mir.boundary import reason
 from fusili_mir.errors import FusiliError, InputError, MissingExtraError
 
 if TYPE_CHECKING:
@@ -93,7 +94,7 @@ class FfmpegFile:
             raise
         except Exception as error:  # the errors of ffmpeg's libraries have no base in common with Python's
             raise InputError(
-                f"{self.name}: not a sound file that can be read ({_reason(error)}); {_EXPECTED}"
+                f"{self.name}: not a sound file that can be read ({reason(error)}); {_EXPECTED}"
             ) from error
 
 
@@ -110,10 +111,6 @@ def _pyav(name: str) -> ModuleType:
 
 def _damaged(pyav: ModuleType) -> tuple[type[Exception], ...]:
     return pyav.FFmpegError, OSError, ValueError, IndexError
-
-
-def _reason(error: Exception) -> str:
-    return str(getattr(error, "strerror", None) or " ".join(str(error).split()) or type(error).__name__)
 
 
 def _pieces(name: str, container: Any, stream: Any, rate_hz: int) -> Iterator[Float32]:
@@ -160,7 +157,7 @@ def _decoded(name: str, container: Any, stream: Any, rate_hz: int) -> Iterator[t
         if isinstance(error, InputError):
             raise
         raise InputError(
-            f"{name}: damaged after {n_samples / rate_hz:.1f} s ({_reason(error)}); expected a complete file"
+            f"{name}: damaged after {n_samples / rate_hz:.1f} s ({reason(error)}); expected a complete file"
         ) from error
 
 

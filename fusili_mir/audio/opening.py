@@ -26,6 +26,8 @@ from fusili_mir.audio.audio_samples import AudioSamples, Recording
 from fusili_mir.audio.excerpt import Excerpt
 from fusili_mir.audio.ffmpeg_file import FfmpegFile
 from fusili_mir.audio.midi_recording import is_midi_file, open_midi_recording
+from fusili_mir.audio.opus_positions import corrected_pages
+from fusili_mir.boundary import reason
 from fusili_mir.errors import InputError
 
 __all__ = ["STANDARD_INPUT", "RecordingLike", "open_recording"]
@@ -137,6 +139,9 @@ def _open_file(filename: Path, label: str | None = None) -> Recording:
     check_readable(filename, label or str(filename))
     if is_midi_file(filename):
         return open_midi_recording(filename, label)
+    pages = list(corrected_pages(filename))
+    if pages:
+        return _open_corrected(filename, label or str(filename), pages)
     sound: Recording = AudioFile(filename, label)
     try:
         _ = sound.sample_rate_hz
@@ -144,6 +149,20 @@ def _open_file(filename: Path, label: str | None = None) -> Recording:
         sound = FfmpegFile(filename, label)
         _ = sound.sample_rate_hz
     return sound
+
+
+def _open_corrected(filename: Path, name: str, pages: list[tuple[int, bytes]]) -> Recording:
+    """Open a copy of a file in which some pages are replaced."""
+    copied = _TemporaryCopy()
+    try:
+        shutil.copyfile(filename, copied.filename)
+        with copied.filename.open("r+b") as file:
+            for offset, page in pages:
+                file.seek(offset)
+                file.write(page)
+    except OSError as error:
+        raise InputError(f"{name}: cannot be copied to {tempfile.gettempdir()} ({error.strerror})") from error
+    return _CopiedRecording(AudioFile(copied.filename, name), copied)
 
 
 def _open_stream(stream: Any, name: str) -> Recording:
@@ -157,8 +176,7 @@ def _open_stream(stream: Any, name: str) -> Recording:
     except TypeError as error:
         raise InputError(f"{name}: opened as text; open it in binary mode, 'rb'") from error
     except (OSError, ValueError) as error:  # a closed file is a ValueError
-        reason = getattr(error, "strerror", None) or error
-        raise InputError(f"{name}: cannot be copied to {tempfile.gettempdir()} ({reason})") from error
+        raise InputError(f"{name}: cannot be copied to {tempfile.gettempdir()} ({reason(error)})") from error
     if copied.filename.stat().st_size == 0:
         raise InputError(f"{name}: it is empty; expected a sound file")
     return _CopiedRecording(_open_file(copied.filename, name), copied)

@@ -79,7 +79,7 @@ def match_recordings(
     options : AlignOptions, optional
         Of all pairs.
     progress : bool
-        Whether to show a progress bar on a terminal.
+        Whether to show progress on standard error.
 
     Returns
     -------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -13,8 +14,10 @@ from fusili_mir.alignment.align_options import AlignOptions
 __all__ = ["PairRequest", "request_of_json", "with_names"]
 
 _UNSAFE = re.compile(r"[^\w.-]+")
-_MOST_CHARACTERS = 100  # of a name; systems allow 255 bytes, and a character takes up to four
-_DEVICES = re.compile(r"(?i)(con|prn|aux|nul|com\d|lpt\d)(\..*)?")  # names that Windows keeps for itself
+_MOST_BYTES = 150  # of a name; systems allow 255, and a number, or the name of a stage, is added
+_DEVICES = re.compile(
+    r"(?i)(con|prn|aux|nul|com[\d¹²³]|lpt[\d¹²³])(\..*)?"
+)  # names that Windows keeps for itself
 
 
 @dataclass(frozen=True)
@@ -90,5 +93,7 @@ def _stem(file: Path) -> str:
 
 def _safe(name: str) -> str:
     """Return a name without separators, spaces, leading dots or what else a system may refuse."""
-    safe = _UNSAFE.sub("_", name)[:_MOST_CHARACTERS].strip("._-") or "pair"
-    return f"{safe}_" if _DEVICES.fullmatch(safe) else safe
+    composed = unicodedata.normalize("NFC", name)  # a Mac tells no other spelling of an accent apart
+    cut = _UNSAFE.sub("_", composed).encode()[:_MOST_BYTES].decode(errors="ignore")
+    safe = cut.strip("._-") or "pair"
+    return f"_{safe}" if _DEVICES.fullmatch(safe) else safe  # with any ending it would be the device

@@ -14,7 +14,8 @@ from fusili_mir.alignment.results import Alignment
 from fusili_mir.batch.pair_report import REPORT_FILE, PairReport, report_failure, report_result, save_report
 from fusili_mir.batch.pair_request import PairRequest
 from fusili_mir.batch.work_settings import WorkSettings, stamp_files
-from fusili_mir.errors import FusiliError, FusiliWarning, OutputError
+from fusili_mir.boundary import unexpected
+from fusili_mir.errors import FusiliError, FusiliWarning, OutputError, option
 from fusili_mir.output.alignment_files import check_formats, write_formats
 from fusili_mir.pages.pages import Pages, check_score
 from fusili_mir.viewer.inputs import INPUTS_FILE, Inputs, save_inputs
@@ -49,14 +50,13 @@ class PairWork:
             except FusiliError as error:
                 return report_failure(request, str(error))
             except MemoryError:
-                return report_failure(request, "out of memory; use fewer processes (--jobs)")
+                return report_failure(
+                    request, f"out of memory; use fewer processes ({option('--jobs', 'jobs')})"
+                )
             except OSError as error:
                 return report_failure(request, f"{error.filename or request.name}: {error.strerror or error}")
             except Exception as error:  # noqa: BLE001  # a defect of ours must not end the run
-                return report_failure(
-                    request,
-                    f"an unexpected {type(error).__name__} ({error}); please report it with its files",
-                )
+                return report_failure(request, unexpected(error))
         return report
 
     @functools.cached_property

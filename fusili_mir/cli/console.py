@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import atexit
 import gc
+import io
 import os
 import sys
 
@@ -25,6 +26,10 @@ _FULL_EVERY = (10, 2)  # of these searches look at older objects, of those at al
 def run() -> None:
     """Run the command line in a process that is ours alone."""
     exit_codes: list[int] = []
+    if isinstance(
+        sys.stdout, io.TextIOWrapper
+    ):  # Windows writes into files and pipes in an encoding of its own
+        sys.stdout.reconfigure(errors="backslashreplace")
     # What is registered first runs last. Where others came first, such as coverage, their work must be done, too.
     if getattr(atexit, "_ncallbacks", lambda: 1)() == 0:
         atexit.register(_end_at_once, exit_codes)

@@ -19,8 +19,8 @@ from fusili_mir.collection.index_files import (
     read_pieces,
 )
 from fusili_mir.collection.kinds import KINDS, Kind
-from fusili_mir.collection.vectors import REPAIR, FaissVectors, Vectors, refine
-from fusili_mir.errors import InputError
+from fusili_mir.collection.vectors import FaissVectors, Vectors, how_to_repair, refine
+from fusili_mir.errors import InputError, option
 from fusili_mir.model.bundle import Bundle
 
 __all__ = ["Index", "open_index"]
@@ -57,7 +57,8 @@ class Index:
         if bundle_fingerprint(bundle) != self.manifest.bundle:
             raise InputError(
                 f"{self.folder}: encoded by another model ({self.manifest.bundle_name}, "
-                f"{self.manifest.bundle[:12]}...) than {bundle.folder}; give that one with --model, or index "
+                f"{self.manifest.bundle[:12]}...) than {bundle.folder}; give that one with "
+                f"{option('--model', 'model')}, or index "
                 "the files again"
             )
 
@@ -118,18 +119,20 @@ class Index:
         path = self.folder / f"{kind}-{manifest.generation}.faiss"
         found = FaissVectors(path, manifest.embedding_dim, rows.start)
         if len(found) != rows.stop - rows.start:
-            raise InputError(f"{path}: {len(found)} vectors, expected {rows.stop - rows.start}; {REPAIR}")
+            raise InputError(
+                f"{path}: {len(found)} vectors, expected {rows.stop - rows.start}; {how_to_repair()}"
+            )
         return found
 
     def _map(self, name: str, dtype: np.dtype[np.generic]) -> np.ndarray:  # type: ignore[type-arg]
         path = self.folder / name
         try:
-            check_regular(path, REPAIR)
+            check_regular(path, how_to_repair())
             table: np.ndarray = np.load(path, mmap_mode="r", allow_pickle=False)  # type: ignore[type-arg]
         except Exception as error:  # numpy raises whatever a damaged header makes it trip over
-            raise InputError(f"{path}: missing or damaged; {REPAIR}") from error
+            raise InputError(f"{path}: missing or damaged; {how_to_repair()}") from error
         if table.dtype != dtype or len(table) != self.manifest.n_windows:
-            raise InputError(f"{path}: damaged, {len(table)} rows; {REPAIR}")
+            raise InputError(f"{path}: damaged, {len(table)} rows; {how_to_repair()}")
         return table
 
 

@@ -14,7 +14,7 @@ from fusili_mir.alignment.aligner import Aligner
 from fusili_mir.alignment.results import Alignment
 from fusili_mir.arrays import Float64, Table
 from fusili_mir.demo.example import Example
-from fusili_mir.errors import OutputError
+from fusili_mir.errors import OutputError, option
 from fusili_mir.model.encoder import Encoder
 from fusili_mir.output.alignment_files import write_formats
 from fusili_mir.progress import stage
@@ -81,8 +81,8 @@ def check_demo_folder(out: str | Path, force: bool = False) -> None:
     except OutputError as error:
         if _holds_demo(Path(out)):
             raise OutputError(
-                f"{out}: holds the results of an earlier demo; add --force to replace them, or write to "
-                "another folder with -o FOLDER"
+                f"{out}: holds the results of an earlier demo; add "
+                f"{option('--force', 'force=True')} to replace them, or choose another folder"
             ) from error
         raise
 

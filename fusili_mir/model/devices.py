@@ -8,7 +8,6 @@ and at last to the CPU.
 from __future__ import annotations
 
 import ctypes
-import importlib
 import os
 import subprocess
 from collections.abc import Mapping, Sequence
@@ -17,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from fusili_mir.errors import InputError
+from fusili_mir.model.onnxruntime_library import onnxruntime
 
 __all__ = ["Device", "device_names", "free_bytes", "provider_of", "why_not"]
 
@@ -120,7 +120,7 @@ def why_not(name: str, error: Exception | None) -> str:
         return " ".join(str(error).split())[:200]
     library = _SHARED_LIBRARY.get(name)
     if library is not None:
-        folder = Path(str(importlib.import_module("onnxruntime").__file__)).parent / "capi"
+        folder = Path(str(onnxruntime().__file__)).parent / "capi"
         ending = "dll" if os.name == "nt" else "so"
         for file in folder.glob(f"*{library}.{ending}"):
             try:

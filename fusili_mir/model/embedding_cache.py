@@ -73,7 +73,7 @@ def encode_pages_cached(
     folder : str or Path
         Folder of the cache, which has a file for each score and bundle; created if it does not exist.
     progress : bool
-        Whether to show a progress bar on a terminal.
+        Whether to show progress on standard error.
 
     Returns
     -------

@@ -11,7 +11,6 @@ for, or are given to another graph.
 from __future__ import annotations
 
 import contextlib
-import importlib
 import io
 import os
 import warnings
@@ -22,8 +21,9 @@ from typing import Any
 import numpy as np
 
 from fusili_mir.arrays import Float32
-from fusili_mir.errors import FusiliError, FusiliWarning, InputError, MissingExtraError
+from fusili_mir.errors import FusiliError, FusiliWarning, InputError
 from fusili_mir.model.devices import Device, device_names, why_not
+from fusili_mir.model.onnxruntime_library import onnxruntime
 
 __all__ = [
     "CPU_THREADS",
@@ -155,18 +155,18 @@ class GraphSession:
         if isinstance(value, DeviceTensor):
             return value
         array = np.ascontiguousarray(value, np.float32)
-        make = _onnxruntime().OrtValue.ortvalue_from_numpy
+        make = onnxruntime().OrtValue.ortvalue_from_numpy
         return DeviceTensor(make(array, self.place.memory, self.place.number))
 
 
 def onnxruntime_version() -> str:
     """Return the version of onnxruntime."""
-    return str(_onnxruntime().__version__)
+    return str(onnxruntime().__version__)
 
 
 def available_devices() -> tuple[str, ...]:
     """Return the devices that the installed onnxruntime was built for, the CPU last; they may not work here."""
-    return device_names(_onnxruntime().get_available_providers())
+    return device_names(onnxruntime().get_available_providers())
 
 
 def usable_cpus() -> int:
@@ -246,7 +246,7 @@ class _NotUsable:
 
 def _create(graph: bytes, device: Device, n_threads: int) -> Any:
     """Return a session that runs on the device, or why there is none."""
-    runtime = _onnxruntime()
+    runtime = onnxruntime()
     asked = device.providers(runtime.get_available_providers())
     options = runtime.SessionOptions()
     options.intra_op_num_threads = n_threads
@@ -293,16 +293,6 @@ def _quiet(runtime: Any) -> Iterator[None]:
             yield
     finally:
         runtime.set_default_logger_severity(_WARNING)
-
-
-def _onnxruntime() -> Any:
-    try:
-        return importlib.import_module("onnxruntime")
-    except ImportError as error:
-        raise MissingExtraError(
-            "onnxruntime is not installed; run pip install 'fusili-mir[cpu]', or 'fusili-mir[gpu]' for CUDA "
-            "(never both)"
-        ) from error
 
 
 def _one_line(error: Exception) -> str:

@@ -12,6 +12,7 @@ from pathlib import Path
 from fusili_mir.boundary import read_limited
 from fusili_mir.errors import InputError
 from fusili_mir.limits import limit
+from fusili_mir.worker_process import ending_with_caller
 
 __all__ = ["convert_with_musescore", "find_musescore"]
 
@@ -58,7 +59,11 @@ def convert_with_musescore(filename: str | Path) -> bytes:
         command = [program, "-f", "-o", str(result), str(Path(filename).resolve())]
         try:
             done = subprocess.run(  # noqa: S603 - a program from the path, without a shell
-                command, capture_output=True, timeout=limit("musescore_sec"), env=environment, check=False
+                ending_with_caller(command),
+                capture_output=True,
+                timeout=limit("musescore_sec"),
+                env=environment,
+                check=False,
             )
         except (OSError, subprocess.TimeoutExpired) as error:
             raise InputError(f"{filename}: {program} cannot convert it ({error})") from error

@@ -34,7 +34,7 @@ def read_bytes(filename: str | Path) -> bytes:
 def read_mxl(data: bytes, filename: str) -> bytes:
     """Return the score inside an MXL archive; the archive's container file names it."""
     with (
-        reading(f"{filename}: a damaged or encrypted MXL archive", "save the score again"),
+        reading(filename, "export the score again", "a damaged or encrypted MXL archive"),
         zipfile.ZipFile(io.BytesIO(data)) as archive,
     ):
         names = archive.namelist()

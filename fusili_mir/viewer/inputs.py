@@ -114,6 +114,6 @@ def _exists(file: Path) -> bool:
 
 def _relative(file: Path, folder: Path) -> str:
     try:
-        return os.path.relpath(file.absolute(), folder.absolute())
+        return Path(os.path.relpath(file.absolute(), folder.absolute())).as_posix()
     except ValueError:  # another drive
-        return str(file.absolute())
+        return file.absolute().as_posix()

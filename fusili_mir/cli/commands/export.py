@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from fusili_mir.boundary import reason
 from fusili_mir.cli.verbosity import say_summary
 from fusili_mir.errors import InputError, MissingExtraError
 from fusili_mir.staging import check_output_folder
@@ -72,18 +73,18 @@ def command(
     The bundle is written only if the embeddings of the graphs agree with those of the checkpoint: within 1e-4 in
     every number for fp32, with a mean cosine of at least 0.99 for int8.
     """
+    from fusili_mir.model.onnxruntime_library import onnxruntime
+
+    onnxruntime()
     try:
         import_module("onnxscript")
-        import_module("onnxruntime")
         from dataclasses import replace
 
         from fusili_export.checkpoints import load_trained
         from fusili_export.exporting import export_bundle
     except ModuleNotFoundError as error:
-        extra = "cpu" if error.name == "onnxruntime" else "export"
         raise MissingExtraError(
-            f"exporting needs the package {error.name}, which is not installed:"
-            f" pip install 'fusili-mir[{extra}]'"
+            f"exporting needs the package {error.name}, which is not installed: pip install 'fusili-mir[export]'"
         ) from error
     check_output_folder(out, force)
     trained = load_trained(checkpoint, None if heads == "auto" else heads)
@@ -112,7 +113,9 @@ def _read_figures(path: Path) -> dict[str, Any]:
     try:
         figures = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise InputError(f"{path}: cannot be read as JSON ({error})") from error
+        raise InputError(
+            f"{path}: cannot be read ({reason(error)}); expected a JSON object of figures"
+        ) from error
     if not isinstance(figures, dict):
         raise InputError(f"{path}: holds a {type(figures).__name__}; expected a JSON object of figures")
     return figures

@@ -12,6 +12,7 @@ import click
 from fusili_mir.boundary import printable
 from fusili_mir.cli.times import TIME
 from fusili_mir.cli.verbosity import plain_warnings, say, say_summary
+from fusili_mir.progress import stage
 
 if TYPE_CHECKING:
     from fusili_mir.collection.searching import Match
@@ -104,7 +105,8 @@ def command(
     page, corners = _parse_box(page, box)
     with plain_warnings():
         opened = open_index(index, server)
-        matches = search(opened, query, page=None if page is None else page - 1, box=corners, **options)
+        with stage("searching"):
+            matches = search(opened, query, page=None if page is None else page - 1, box=corners, **options)
     if as_json:
         say(_json(matches))
         return

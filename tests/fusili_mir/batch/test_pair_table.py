@@ -140,9 +140,8 @@ def test_any_name_becomes_a_folder_of_its_own_inside_the_results(names: list[str
     for name in named:
         assert (Path("/results") / name).resolve().parent == Path("/results")
         assert not name.startswith(".")
-        assert len(name.encode()) < 450
+        assert len(name.encode()) < 200
         assert name.isprintable()
-        assert name.casefold() not in {"con", "nul", "aux", "prn"}
 
 
 def test_a_request_survives_the_way_to_another_process() -> None:

@@ -177,6 +177,26 @@ def test_processes_and_a_cluster_build_the_same_index(files: Path, built: Path, 
     assert content(far.index) == expected
 
 
+PLAIN = """
+import sys
+import fusili_mir as fm
+print("begin", flush=True)
+report = fm.build_index(sys.argv[1:3], "index", model=sys.argv[3], jobs=2)
+print(sorted(file.status for file in report.files))
+"""
+
+
+def test_a_script_without_a_guard_uses_several_processes(files: Path, tmp_path: Path) -> None:
+    (tmp_path / "plain.py").write_text(PLAIN)
+    program = [sys.executable, "plain.py", files / "scores", files / "recordings", files / "bundle"]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    done = subprocess.run(
+        program, cwd=tmp_path, env=environment, capture_output=True, encoding="utf-8", check=False
+    )
+    assert done.stdout == f"begin\n{['added'] * 6 + ['failed']}\n", done.stderr
+    assert done.stderr == ""
+
+
 def test_a_cluster_that_does_not_answer_is_one_line(files: Path, tmp_path: Path) -> None:
     with pytest.raises(fm.InputError, match="no Dask scheduler answers"):
         build(files, tmp_path / "index", files / "scores", dask="nonsense://nowhere:1")

@@ -7,7 +7,6 @@ from types import SimpleNamespace
 
 import numpy as np
 import onnx
-import onnxruntime
 import pytest
 from example_bundles import pitch_audio_graph
 from onnx import TensorProto, helper
@@ -15,6 +14,7 @@ from onnx import TensorProto, helper
 from fusili_mir.errors import FusiliError, InputError, MissingExtraError
 from fusili_mir.model import sessions
 from fusili_mir.model.encoder import SIMILARITY_GRAPH
+from fusili_mir.model.onnxruntime_library import onnxruntime
 from fusili_mir.model.sessions import (
     DeviceTensor,
     DeviceWarning,
@@ -60,19 +60,19 @@ def without_gpu() -> SimpleNamespace:
     """An onnxruntime that was built for CUDA, on a machine where CUDA does not work: it falls back silently."""
 
     def session(graph: bytes, options: object, providers: list[object], enable_fallback: int) -> object:
-        return onnxruntime.InferenceSession(graph, options, providers=["CPUExecutionProvider"])
+        return onnxruntime().InferenceSession(graph, options, providers=["CPUExecutionProvider"])
 
     return SimpleNamespace(
-        OrtValue=onnxruntime.OrtValue,
+        OrtValue=onnxruntime().OrtValue,
         get_available_providers=lambda: ["CUDAExecutionProvider", "CPUExecutionProvider"],
-        SessionOptions=onnxruntime.SessionOptions,
+        SessionOptions=onnxruntime().SessionOptions,
         InferenceSession=session,
-        set_default_logger_severity=onnxruntime.set_default_logger_severity,
+        set_default_logger_severity=onnxruntime().set_default_logger_severity,
     )
 
 
 def test_auto_takes_the_cpu_where_cuda_is_listed_but_does_not_work_and_says_why_once(monkeypatch) -> None:
-    monkeypatch.setattr(sessions, "_onnxruntime", without_gpu)
+    monkeypatch.setattr(sessions, "onnxruntime", without_gpu)
     monkeypatch.setattr(sessions, "_warned", set())
     assert available_devices() == ("cuda", "cpu")
     with pytest.warns(DeviceWarning, match="cuda cannot be used, so the model runs on the CPU: onnxruntime"):
@@ -86,7 +86,7 @@ def failing(message: str) -> SimpleNamespace:
     def session(graph: bytes, options: object, providers: list[object], enable_fallback: int) -> object:
         if len(providers) > 1:
             raise RuntimeError(message)
-        return onnxruntime.InferenceSession(graph, options, providers=["CPUExecutionProvider"])
+        return onnxruntime().InferenceSession(graph, options, providers=["CPUExecutionProvider"])
 
     runtime = without_gpu()
     runtime.InferenceSession = session
@@ -94,7 +94,7 @@ def failing(message: str) -> SimpleNamespace:
 
 
 def test_the_reason_is_that_of_onnxruntime(monkeypatch) -> None:
-    monkeypatch.setattr(sessions, "_onnxruntime", lambda: failing("CUDA failure 100:\nno device is detected"))
+    monkeypatch.setattr(sessions, "onnxruntime", lambda: failing("CUDA failure 100:\nno device is detected"))
     monkeypatch.setattr(sessions, "_warned", set())
     with pytest.warns(DeviceWarning, match="on the CPU: CUDA failure 100: no device is detected"):
         open_session(pitch_audio_graph(), "auto")
@@ -124,7 +124,7 @@ def test_two_windows_of_a_recording_are_compared_as_one() -> None:
 
 
 def test_cuda_by_name_is_an_error_where_it_does_not_work(monkeypatch) -> None:
-    monkeypatch.setattr(sessions, "_onnxruntime", without_gpu)
+    monkeypatch.setattr(sessions, "onnxruntime", without_gpu)
     with pytest.raises(InputError, match="device 'cuda' is supported by this onnxruntime but does not work"):
         open_session(pitch_audio_graph(), "cuda")
 
@@ -133,7 +133,7 @@ def test_remote_providers_are_not_devices(monkeypatch) -> None:
     runtime = SimpleNamespace(
         get_available_providers=lambda: ["AzureExecutionProvider", "CPUExecutionProvider"]
     )
-    monkeypatch.setattr(sessions, "_onnxruntime", lambda: runtime)
+    monkeypatch.setattr(sessions, "onnxruntime", lambda: runtime)
     assert available_devices() == ("cpu",)
 
 

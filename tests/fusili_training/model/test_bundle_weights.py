@@ -8,7 +8,6 @@ from pathlib import Path
 
 import numpy as np
 import onnx
-import onnxruntime
 import pytest
 import torch
 from example_melodies import TINY_MODEL
@@ -18,6 +17,7 @@ from fusili_export.specs import audio_spec, image_spec
 from fusili_export.wrappers import TowerGraph
 from fusili_mir.errors import InputError
 from fusili_mir.model.bundle import TOWERS, AudioSpec, ImageSpec, Tower, default_bundle
+from fusili_mir.model.onnxruntime_library import onnxruntime
 from fusili_training.loop.recipe import Recipe, WeightsOptions
 from fusili_training.loop.starting_model import build_starting_model
 from fusili_training.model.bundle_weights import _graph_weights, load_bundle_weights
@@ -36,7 +36,7 @@ def model() -> FusiliModel:
 
 def _reference(tower: str, inputs: np.ndarray) -> np.ndarray:
     spec = SHIPPED.image if tower == "image" else SHIPPED.audio
-    session = onnxruntime.InferenceSession(SHIPPED.folder / spec.graph, providers=["CPUExecutionProvider"])
+    session = onnxruntime().InferenceSession(SHIPPED.folder / spec.graph, providers=["CPUExecutionProvider"])
     return np.asarray(session.run([spec.local_output], {spec.input: inputs})[0])
 
 
