@@ -14,6 +14,7 @@ from fusili_mir.alignment.fitted_decoding import decoding_options
 from fusili_mir.alignment.pitch_shift import find_pitch
 from fusili_mir.alignment.requested_repeats import requested_repeats
 from fusili_mir.alignment.results import Alignment
+from fusili_mir.alignment.swapped_files import refuse_swapped
 from fusili_mir.audio.heard_recording import HeardRecording
 from fusili_mir.audio.recording import RecordingLike, open_recording
 from fusili_mir.freed_memory import give_back_memory
@@ -88,6 +89,7 @@ class Aligner:
         """
         # What is fast comes first, so that a mistake is found before long work.
         options = options or AlignOptions()
+        refuse_swapped(score, recording)
         check_score(score, options.dpi, options.pages)
         self._check_model()
         opened = open_recording(recording, options.start_sec or None, options.end_sec)

@@ -18,6 +18,7 @@ from fusili_mir.alignment.align_options import AligningKeywords, AlignOptions
 from fusili_mir.alignment.aligner import Aligner
 from fusili_mir.alignment.performance import NoteAlignment
 from fusili_mir.alignment.results import Alignment
+from fusili_mir.alignment.swapped_files import refuse_swapped
 from fusili_mir.arrays import Table
 from fusili_mir.audio.recording import RecordingLike
 from fusili_mir.errors import InputError
@@ -70,6 +71,7 @@ def align_score(
         the time maps accept. Ids are those of the file; if the score has repeats, each time that a note is
         played adds ``-1``, ``-2``, ...
     """
+    refuse_swapped(score, recording)
     if not check_score(score):
         name = score.filename if isinstance(score, Pages) else score
         raise InputError(

@@ -21,7 +21,7 @@ from typing import Any, TypeAlias
 from fusili_mir.alignment.align_options import AlignOptions, option_texts, read_options
 from fusili_mir.batch.pair_request import PairRequest, with_names
 from fusili_mir.batch.table_text import read_rows
-from fusili_mir.boundary import reading
+from fusili_mir.boundary import reading, refuse_address
 from fusili_mir.errors import FusiliWarning, InputError
 
 __all__ = ["PairsLike", "as_pairs"]
@@ -119,6 +119,8 @@ def _of_row(row: Mapping[str, str], filename: Path, line: int, options: AlignOpt
         )
     folder = filename.parent
     try:
+        for file in (*files, values["recording"]):
+            refuse_address(file)
         own = read_options({name: values[name] for name in option_texts()}, options, folder)
     except InputError as error:
         raise InputError(f"{filename}, line {line}: {error}") from error

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from fusili_mir.alignment.aligner import Aligner
 from fusili_mir.alignment.results import Alignment
+from fusili_mir.alignment.swapped_files import refuse_swapped
 from fusili_mir.batch.pair_report import REPORT_FILE, PairReport, report_failure, report_result, save_report
 from fusili_mir.batch.pair_request import PairRequest
 from fusili_mir.batch.work_settings import WorkSettings, stamp_files
@@ -71,6 +72,7 @@ class PairWork:
 
     def _align(self, request: PairRequest) -> Alignment:
         options = request.options
+        refuse_swapped(request.score, request.recording, "exchange them")
         is_symbolic = check_score(list(request.score), options.dpi, options.pages)
         check_formats(self.settings.formats, str(request.score[0]), is_symbolic)
         return self._aligner.align(self._opened(request), request.recording, options)

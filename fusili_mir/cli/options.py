@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 from click.shell_completion import CompletionItem
 
 from fusili_mir.alignment.align_options import AlignOptions, OptionText, option_texts
+from fusili_mir.boundary import printable
 from fusili_mir.cli.device_options import device_options, read_device_options
 from fusili_mir.errors import InputError
 
@@ -84,9 +86,36 @@ def open_aligner(values: dict[str, Any]) -> Aligner:
 
 def alignment_arguments(command: F) -> F:
     """Add the arguments SCORE... and AUDIO to a command."""
-    audio = click.argument("audio", type=click.Path(allow_dash=True))
-    score = click.argument("score", nargs=-1, required=True, type=click.Path(path_type=Path))
-    return score(audio(command))
+
+    @functools.wraps(command)
+    def checked(*arguments: Any, score: tuple[Path, ...], audio: str | None, **options: Any) -> Any:
+        if not score or audio is None:
+            raise click.UsageError(_lacking(audio))
+        return command(*arguments, score=score, audio=audio, **options)
+
+    # Neither is required for click, which would always miss the first one.
+    arguments = (
+        click.argument("audio", metavar="AUDIO", required=False, type=click.Path(allow_dash=True)),
+        click.argument("score", metavar="SCORE...", nargs=-1, type=click.Path(path_type=Path)),
+    )
+    for argument in arguments:
+        checked = argument(checked)
+    return cast(F, checked)
+
+
+def _lacking(only: str | None) -> str:
+    """Say which argument is missing, by what the only one is."""
+    if only is None:
+        return "Missing arguments SCORE and AUDIO."
+    from fusili_mir.brought_files import is_picture, is_sound
+    from fusili_mir.scores.score_formats import is_score_file
+
+    shown = printable(only)
+    if is_picture(only) or is_score_file(only):
+        return f"Missing argument AUDIO: {shown} is a score; give the recording after it."
+    if only == "-" or is_sound(only):
+        return f"Missing argument SCORE: {shown} is a recording; give the score before it."
+    return f"Expected two arguments, SCORE and AUDIO; found only {shown}."
 
 
 def alignment_options(command: F) -> F:

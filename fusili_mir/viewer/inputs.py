@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from fusili_mir.alignment.align_options import AlignOptions
+from fusili_mir.alignment.swapped_files import refuse_swapped
+from fusili_mir.boundary import refuse_address
 from fusili_mir.dataclass_tables import read_table
 from fusili_mir.errors import InputError
 from fusili_mir.untrusted_json import read_json
@@ -81,8 +83,10 @@ def load_inputs(folder: Path, score: Sequence[Path] = (), recording: Path | None
             f"{folder}: it does not say where score and recording are; give --score and --recording"
         )
     for file in (*scores, sound):
+        refuse_address(file)
         if not _exists(Path(str(file).split("#")[0])):
             raise InputError(f"{file}: not found; give --score or --recording if it was moved")
+    refuse_swapped(scores, sound, "exchange --score and --recording")
     try:
         options = AlignOptions.from_json(kept.options)
     except InputError as error:

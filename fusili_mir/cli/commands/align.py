@@ -58,6 +58,7 @@ def command(
     AUDIO is WAV, FLAC, MP3, OGG or whatever libsndfile reads, and with fusili-mir[audio] whatever ffmpeg reads:
     M4A, MP4, WebM, videos. A MIDI file is played with a soundfont; - is standard input.
     """
+    from fusili_mir.alignment.swapped_files import refuse_swapped
     from fusili_mir.output.alignment_files import check_formats, write_formats
     from fusili_mir.output.score_with_ids import check_has_ids, save_score_with_ids
     from fusili_mir.pages.pages import check_score
@@ -67,6 +68,7 @@ def command(
 
     said = read_align_options(options)
     with staged_folder(out, force) as folder, plain_warnings():
+        refuse_swapped(list(score), audio)
         is_symbolic = check_score(list(score), said.dpi, said.pages)
         check_formats(formats, str(score[0]), is_symbolic)
         if write_score:

@@ -97,12 +97,13 @@ def command(
     QUERY is a recording, a score, a PDF or an image, whole or in part: a photograph of a few bars, a page, ten
     seconds of sound. The probability is that of being a match at all.
     """
-    from fusili_mir.collection.index import open_index
+    from fusili_mir.collection.index import open_index, refuse_swapped
     from fusili_mir.collection.searching import search
 
     if opens and as_json:
         raise click.UsageError("--open and --json exclude each other")
     page, corners = _parse_box(page, box)
+    refuse_swapped(index, query)
     with plain_warnings():
         opened = open_index(index, server)
         with stage("searching"):

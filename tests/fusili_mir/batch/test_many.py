@@ -257,7 +257,7 @@ def test_a_dask_cluster_gives_the_same_results(files: Path, expected: Path, tmp_
     import distributed
 
     with distributed.LocalCluster(
-        n_workers=1, threads_per_worker=2, processes=False, dashboard_address=None
+        n_workers=1, threads_per_worker=2, processes=False, dashboard_address=":0"
     ) as cluster:
         reports = align_many(
             files / "pairs.csv",

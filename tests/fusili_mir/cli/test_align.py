@@ -64,6 +64,89 @@ def test_a_score_is_aligned_and_everything_is_written(run: Run, tmp_path: Path) 
     assert (tmp_path / "out" / "alignment.match").is_file()
 
 
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ([], "Missing arguments SCORE and AUDIO."),
+        (["tune.wav"], "Missing argument SCORE: tune.wav is a recording; give the score before it."),
+        (["tune.musicxml"], "Missing argument AUDIO: tune.musicxml is a score; give the recording after it."),
+        (["book.pdf"], "Missing argument AUDIO: book.pdf is a score; give the recording after it."),
+        (["nowhere"], "Expected two arguments, SCORE and AUDIO; found only nowhere."),
+    ],
+)
+def test_what_is_missing_is_told_by_what_was_given(
+    run: Run, tmp_path: Path, given: list[str], message: str
+) -> None:
+    code, _, err = run("align", *given, "-o", tmp_path / "out")
+    assert (code, err.splitlines()[-1]) == (2, f"Error: {message}")
+
+
+@pytest.mark.parametrize("command", [("align", "-o", "out"), ("point", "--time", "1")])
+@pytest.mark.parametrize(("sound", "score"), [("tune.wav", "tune.musicxml"), ("other.flac", "book.pdf")])
+def test_a_score_and_a_recording_in_each_others_place_are_told(
+    run: Run, command: tuple[str, ...], sound: str, score: str
+) -> None:
+    code, _, err = run(*command, sound, score)
+    assert (code, err) == (
+        1,
+        f"fusili-mir: score and recording seem to be swapped: {sound} is a recording, and {score} a score; the "
+        "score comes first, then the recording\n",
+    )
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        ("https://example.org/a.pdf", "tune.wav", "-o", "out"),
+        ("tune.musicxml", "https://example.org/a.pdf", "-o", "out"),
+        ("tune.musicxml", "tune.wav", "-o", "https://example.org/a.pdf"),
+        ("tune.musicxml", "tune.wav", "-o", "out", "--anchors", "https://example.org/a.pdf"),
+        ("tune.musicxml", "tune.wav", "-o", "out", "--repeats", "https://example.org/a.pdf"),
+    ],
+)
+def test_addresses_are_not_opened(run: Run, folder: Path, given: tuple[str, ...]) -> None:
+    code, _, err = run("align", *given)
+    assert code == 1
+    assert err.startswith("fusili-mir: https://example.org/a.pdf: an address, not a file; ")
+    assert not (folder / "out").exists()
+    assert not (folder / "https:").exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("trio.sib", "a file that only Sibelius reads; export MusicXML from Sibelius"),
+        ("trio.Dorico", "a file that only Dorico reads; export MusicXML from Dorico"),
+        ("take.aup3", "a file that only Audacity reads; export WAV or FLAC from Audacity"),
+        (
+            "trio.ly",
+            "a LilyPond file, which is not read; give the PDF that LilyPond makes of it, or MusicXML",
+        ),
+    ],
+)
+@pytest.mark.parametrize("is_score", [True, False])
+def test_files_of_other_programs_are_to_be_exported(
+    run: Run, tmp_path: Path, name: str, message: str, is_score: bool
+) -> None:
+    (tmp_path / name).write_bytes(b"\0\1 whatever it is")
+    files = (tmp_path / name, "tune.wav") if is_score else ("tune.musicxml", tmp_path / name)
+    code, _, err = run("align", *files, "-o", tmp_path / "out")
+    assert (code, err) == (1, f"fusili-mir: {tmp_path / name}: {message}\n")
+
+
+@pytest.mark.parametrize(
+    ("suffix", "writer"), [("capx", "Capella"), ("gp5", "Guitar Pro"), ("mscz", "MuseScore")]
+)
+def test_without_musescore_the_program_that_wrote_a_file_is_to_export_it(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, suffix: str, writer: str
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    (tmp_path / f"trio.{suffix}").write_bytes(b"\0\1 whatever it is")
+    code, _, err = run("align", tmp_path / f"trio.{suffix}", "tune.wav", "-o", tmp_path / "out")
+    assert code == 1
+    assert err.endswith(f"install it, or export MusicXML from {writer}\n")
+
+
 def test_only_the_requested_formats_are_written(run: Run, tmp_path: Path) -> None:
     code, _, _ = run(
         "align", "tune.musicxml", "tune.wav", "-o", tmp_path / "o", "--format", "measures", "--format", "midi"

@@ -170,7 +170,7 @@ def test_processes_and_a_cluster_build_the_same_index(files: Path, built: Path, 
     two = build(files, tmp_path / "two", files / "scores", files / "recordings", jobs=2)
     assert content(two.index) == expected
     with LocalCluster(  # type: ignore[no-untyped-call]
-        n_workers=1, threads_per_worker=1, processes=False, dashboard_address=None
+        n_workers=1, threads_per_worker=1, processes=False, dashboard_address=":0"
     ) as cluster:
         paths = (files / "scores", files / "recordings")
         far = build(files, tmp_path / "far", *paths, dask=cluster.scheduler_address)
