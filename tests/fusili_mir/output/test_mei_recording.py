@@ -141,6 +141,6 @@ def test_an_ending_of_two_times_is_numbered_by_one_word_as_mei_wants(
 ) -> None:
     (tmp_path / "voltas.musicxml").write_text(VOLTAS.replace("<ending number='1'", "<ending number='1, 2'"))
     pages = render_pages(tmp_path / "voltas.musicxml")
-    alignment = align_recording(pages, record(perform(play_pages(pages, "minimal"))), encoder)
+    alignment = align_recording(pages, record(perform(play_pages(pages, "minimal"))), model=encoder)
     endings = mei_with_recording(alignment).iter(f"{MEI}ending")
     assert [ending.get("n") for ending in endings] == ["1,2", "2"]
