@@ -1,7 +1,7 @@
 # Two commands for a fresh machine: `make demo` and `make test`. Each makes the virtual environment it needs.
 PYTHON ?= python3
 
-.PHONY: demo test test-runtime lint docs clean system-packages
+.PHONY: demo test test-runtime test-pythons lint docs clean system-packages
 
 demo: .venv-demo/installed
 	.venv-demo/bin/fusili-mir demo -o demo --force
@@ -14,6 +14,10 @@ test: system-packages .venv/installed lint docs
 test-runtime: system-packages .venv-runtime/installed
 	.venv-runtime/bin/python -m pytest -n 2 --dist loadfile tests/fusili_mir tests/fusili_integrations fusili_mir \
 	    $(foreach command,evaluate export render train,--ignore=tests/fusili_mir/cli/test_$(command).py)
+
+# A short pass on each Python that is promised and found here: the wheel, the demo, one alignment, one index.
+test-pythons:
+	$(PYTHON) benchmarks/every_python.py
 
 lint: .venv/installed
 	.venv/bin/ruff check

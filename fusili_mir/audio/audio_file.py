@@ -14,6 +14,7 @@ from fusili_mir.audio import audio_samples
 from fusili_mir.audio.audio_samples import blocks_with_bar
 from fusili_mir.boundary import reason, refuse_address
 from fusili_mir.errors import InputError
+from fusili_mir.library_noise import libraries_silenced
 from fusili_mir.limits import check_limit
 
 __all__ = ["AudioFile", "check_readable"]
@@ -57,7 +58,8 @@ class AudioFile:
     def _open(self) -> _ForwardFile:
         check_readable(self.filename, self.name)
         try:
-            sound = _ForwardFile(self.filename)
+            with libraries_silenced():
+                sound = _ForwardFile(self.filename)
         except Exception as error:
             # a file without a header, such as .raw, is a TypeError: its sampling rate would have to be given
             raise InputError(
@@ -70,7 +72,8 @@ class AudioFile:
     def _read(self, sound: _ForwardFile, n_block: int) -> Iterator[Float32]:
         while True:
             try:
-                block: Float32 = sound.read(n_block, dtype="float32", always_2d=True)
+                with libraries_silenced():
+                    block: Float32 = sound.read(n_block, dtype="float32", always_2d=True)
             except Exception as error:  # libsndfile, soundfile and numpy have no base in common
                 second = sound.tell() / sound.samplerate
                 raise InputError(

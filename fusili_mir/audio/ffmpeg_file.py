@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -81,7 +81,10 @@ class FfmpegFile:
         check_readable(self.filename, self.name)
         pyav = _pyav(self.name)
         try:
-            with self.filename.open("rb") as file, pyav.open(file, options=_NO_PROTOCOLS) as container:
+            with (
+                self.filename.open("rb") as file,
+                pyav.open(_ForgivingFile(file), options=_NO_PROTOCOLS) as container,
+            ):
                 streams = [stream for stream in container.streams.audio if stream.codec_context is not None]
                 if not streams:
                     raise InputError(
@@ -96,6 +99,19 @@ class FfmpegFile:
             raise InputError(
                 f"{self.name}: not a sound file that can be read ({reason(error)}); {_EXPECTED}"
             ) from error
+
+
+class _ForgivingFile:
+    """A file in which one may seek wherever a damaged header says: PyAV would print a traceback."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self.name, self.read, self.tell, self._seek = file.name, file.read, file.tell, file.seek
+
+    def seek(self, offset: int, whence: int = 0) -> int:
+        try:
+            return self._seek(offset, whence)
+        except (OSError, ValueError):
+            return -1  # as C says that it failed
 
 
 def _pyav(name: str) -> ModuleType:

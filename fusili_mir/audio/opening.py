@@ -28,7 +28,9 @@ from fusili_mir.audio.ffmpeg_file import FfmpegFile
 from fusili_mir.audio.midi_recording import is_midi_file, open_midi_recording
 from fusili_mir.audio.opus_positions import corrected_pages
 from fusili_mir.boundary import reason
+from fusili_mir.brought_files import is_picture, refuse_project
 from fusili_mir.errors import InputError
+from fusili_mir.scores.score_formats import is_score_file
 
 __all__ = ["STANDARD_INPUT", "RecordingLike", "open_recording"]
 
@@ -145,7 +147,12 @@ def _open_file(filename: Path, label: str | None = None) -> Recording:
     sound: Recording = AudioFile(filename, label)
     try:
         _ = sound.sample_rate_hz
-    except InputError:
+    except InputError as error:
+        refuse_project(label or filename)
+        if is_picture(filename) or is_score_file(filename):
+            found = "an image or a PDF" if is_picture(filename) else "a score"
+            name = label or str(filename)
+            raise InputError(f"{name}: {found}, not a recording; expected a sound file") from error
         sound = FfmpegFile(filename, label)
         _ = sound.sample_rate_hz
     return sound

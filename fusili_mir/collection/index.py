@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from functools import cached_property, lru_cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -11,6 +13,7 @@ from fusili_mir.arrays import Float32, Int64, Table
 from fusili_mir.boundary import check_regular
 from fusili_mir.collection.encoded_piece import EncodedPiece, Float16, load_piece
 from fusili_mir.collection.index_files import (
+    MANIFEST,
     WINDOW_DTYPE,
     IndexManifest,
     bundle_fingerprint,
@@ -23,7 +26,7 @@ from fusili_mir.collection.vectors import FaissVectors, Vectors, how_to_repair, 
 from fusili_mir.errors import InputError, option
 from fusili_mir.model.bundle import Bundle
 
-__all__ = ["Index", "open_index"]
+__all__ = ["Index", "open_index", "refuse_swapped"]
 
 _CACHED_PIECES = 64
 
@@ -134,6 +137,15 @@ class Index:
         if table.dtype != dtype or len(table) != self.manifest.n_windows:
             raise InputError(f"{path}: damaged, {len(table)} rows; {how_to_repair()}")
         return table
+
+
+def refuse_swapped(index: Any, query: Any) -> None:
+    """Raise an `InputError` if the query is an index and the index is none."""
+    names = [name for name in (index, query) if isinstance(name, str | os.PathLike)]
+    if [(Path(name) / MANIFEST).is_file() for name in names] == [False, True]:
+        raise InputError(
+            f"index and query seem to be swapped: {query} is an index; the index comes first, then the query"
+        )
 
 
 def open_index(path: str | Path, server: str | None = None) -> Index:

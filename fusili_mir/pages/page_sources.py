@@ -22,7 +22,9 @@ from PIL import Image, ImageOps, UnidentifiedImageError
 
 from fusili_mir.arrays import GreyImage
 from fusili_mir.boundary import check_regular, printable, reading
+from fusili_mir.brought_files import is_sound, refuse_project
 from fusili_mir.errors import InputError, option
+from fusili_mir.library_noise import libraries_silenced
 from fusili_mir.limits import check_limit
 from fusili_mir.pages.heif import HEIF_SUFFIXES, is_heif, prepare_heif
 from fusili_mir.pages.page_ranges import parse_page_range, split_page_range
@@ -310,13 +312,13 @@ def _images_of(image: Image.Image, name: str) -> list[int]:
 
 @contextmanager
 def _pillow_silenced() -> Iterator[None]:
-    """Hide Pillow's warnings about large and damaged images: sizes are checked, errors are reported.
+    """Hide what Pillow and libtiff say of large and damaged images: sizes are checked, errors are reported.
 
     Its own limit, which no variable raises, is lifted meanwhile: every size is checked before pixels are read.
     """
     most_px, Image.MAX_IMAGE_PIXELS = Image.MAX_IMAGE_PIXELS, None
     try:
-        with warnings.catch_warnings():
+        with libraries_silenced(), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             yield
     finally:
@@ -332,4 +334,6 @@ def _open_image(filename: Path) -> Image.Image:
         try:
             return Image.open(filename)
         except UnidentifiedImageError as error:
-            raise InputError(f"{printable(filename)}: not a score that can be read; {expected}") from error
+            refuse_project(filename)
+            found = "a recording, not a score" if is_sound(filename) else "not a score that can be read"
+            raise InputError(f"{printable(filename)}: {found}; {expected}") from error

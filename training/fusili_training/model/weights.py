@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from fusili_mir.boundary import reading, reason
+from fusili_mir.boundary import reading, reason, refuse_address
 from fusili_mir.errors import InputError
 from fusili_training.backbones.published_encoders import import_open_clip
 from fusili_training.model.model import FusiliModel
@@ -58,6 +58,7 @@ _WRAPPER = "module."  # prefix that DistributedDataParallel adds to every key
 def read_checkpoint(path: Path) -> dict[str, Any]:
     """Read a safetensors file, or a torch file that contains tensors and plain values only."""
     expected = "expected the path of a .safetensors or torch file"
+    refuse_address(path)
     with reading(path, expected):
         is_file = path.is_file()
     if not is_file:
