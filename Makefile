@@ -1,9 +1,7 @@
 # Two commands for a fresh machine: `make demo` and `make test`. Each makes the virtual environment it needs.
 PYTHON ?= python3
 
-SYSTEM_PACKAGES = fluidsynth timgm6mb-soundfont libegl1 libgl1 chromium
-
-.PHONY: demo test test-runtime lint docs clean system-packages
+.PHONY: demo test test-runtime test-pythons lint docs clean system-packages
 
 demo: .venv-demo/installed
 	.venv-demo/bin/fusili-mir demo -o demo --force
@@ -13,9 +11,13 @@ test: system-packages .venv/installed lint docs
 
 # The tests that need no torch, in an environment of their own: for any Python that the runtime supports, and with
 # CONSTRAINTS=constraints-lowest.txt for the oldest versions of the dependencies that it allows.
-test-runtime: .venv-runtime/installed
+test-runtime: system-packages .venv-runtime/installed
 	.venv-runtime/bin/python -m pytest -n 2 --dist loadfile tests/fusili_mir tests/fusili_integrations fusili_mir \
 	    $(foreach command,evaluate export render train,--ignore=tests/fusili_mir/cli/test_$(command).py)
+
+# A short pass on each Python that is promised and found here: the wheel, the demo, one alignment, one index.
+test-pythons:
+	$(PYTHON) benchmarks/every_python.py
 
 lint: .venv/installed
 	.venv/bin/ruff check
@@ -37,20 +39,30 @@ docs: .venv/installed
 	    --editable '.[cpu,audio,cluster,collections,integrations,photos,test]'
 	@touch $@
 
+# laion_clap is missing from Python 3.13 on, and then installed without its dependencies: pyproject.toml says why.
 .venv/installed: pyproject.toml constraints-test.txt
 	$(PYTHON) -m venv .venv
 	.venv/bin/pip install --quiet --constraint constraints-test.txt --editable '.[cpu,train,integrations,dev]'
+	.venv/bin/pip install --quiet --no-deps 'laion_clap>=1.1.7'
 	@touch $@
 
-# The tests synthesise with fluidsynth and a soundfont, draw with skia, which needs libEGL and libGL, and open the viewer in
-# Chromium. On a Mac, tests that find no soundfont or no browser are skipped.
+# Installs, or names, the packages of system-packages.txt that are missing: each is looked for by itself. On systems
+# other than Linux nothing is looked for, and the tests that find no fluidsynth, soundfont or browser are skipped.
 system-packages:
-	@if [ "$$(uname)" = Darwin ]; then :; \
-	elif command -v fluidsynth && ls /usr/share/sounds/sf2/*.sf2 && ldconfig -p | grep libEGL.so.1 \
-	    && command -v chromium; then :; \
-	elif [ "$$(id -u)" = 0 ]; then apt-get update && apt-get install -y --no-install-recommends $(SYSTEM_PACKAGES); \
-	else echo "make test needs some system packages: sudo apt-get install $(SYSTEM_PACKAGES)" >&2; exit 1; \
-	fi >/dev/null
+	@[ "$$(uname)" = Linux ] || exit 0; \
+	missing=; \
+	for entry in $$(sed 's/#.*//; s/ *| */|/g' system-packages.txt); do \
+	    found=; \
+	    for package in $$(echo "$$entry" | tr '|' ' '); do \
+	        dpkg-query --show --showformat '$${Status}' "$$package" 2>/dev/null | grep -q ' installed$$' && found=yes; \
+	    done; \
+	    [ -n "$$found" ] || missing="$$missing $${entry%%|*}"; \
+	done; \
+	if [ -z "$$missing" ]; then :; \
+	elif [ "$$(id -u)" = 0 ]; then \
+	    apt-get update >/dev/null && apt-get install -y --no-install-recommends $$missing >/dev/null; \
+	else echo "make: the tests need$$missing; install with: sudo apt-get install$$missing" >&2; exit 1; \
+	fi
 
 clean:
 	rm -rf .venv .venv-demo .venv-runtime demo site

@@ -6,8 +6,8 @@
 
 `train` makes scenes of 5 s (`fusili_training.listening`) while it learns from them: passages of training pieces
 and textures made by rule, played by the instruments of `training/recipes/listening/attacks.toml`. Soundfonts
-come from Debian; folders of samples are looked for in those that FUSILI_SOUNDFONTS names (docs/model.md says
-where they are from). RUN keeps `last.pt`, from which an interrupted run goes on. `measure` says how well attacks
+come from Debian; FUSILI_SOUNDFONTS names their folders and those of the samples (docs/model.md says where these
+are from). RUN keeps `last.pt`, from which an interrupted run goes on. `measure` says how well attacks
 of unheard instruments are found, beside the spectral attack map. `export` writes `attacks.onnx` into a bundle;
 the law of timing is to be fitted anew after that (`fit_decoder.py law`, `certainty` and `piece`).
 """

@@ -5,6 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
+from fusili_mir.boundary import reason
 from fusili_mir.errors import InputError, MissingExtraError
 
 __all__ = ["connect_to_dask"]
@@ -23,4 +24,6 @@ def connect_to_dask(address: str) -> Any:
     try:
         return distributed.Client(address, timeout=_PATIENCE_SEC, set_as_default=False)
     except (OSError, ValueError, TypeError) as error:
-        raise InputError(f"{address}: no Dask scheduler answers ({error}); expected its address") from error
+        raise InputError(
+            f"{address}: no Dask scheduler answers ({reason(error)}); expected the address of one"
+        ) from error

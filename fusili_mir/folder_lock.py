@@ -1,19 +1,28 @@
-"""One writer at a time: a folder, or a file, that a process holds until it is done or dead."""
+"""One writer at a time: a folder, or a file, that a process holds until it is done or dead.
+
+Processes that it has forked do not hold it: what they inherit is closed in them.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import os
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from fusili_mir.boundary import refuse_address
 from fusili_mir.errors import OutputError
 
-__all__ = ["LOCK_FILE", "HeldError", "hold_lock", "lock_file", "locked_folder", "say_held"]
+__all__ = ["LOCK_FILE", "HeldError", "free_lock", "hold_lock", "lock_file", "locked_folder", "say_held"]
 
 LOCK_FILE = ".lock"
 """Its presence says nothing: the system frees the lock when the process that holds it ends, however it does."""
+
+
+_LOOK_EVERY_SEC = 0.1
+_held: set[int] = set()
 
 
 class HeldError(Exception):
@@ -28,12 +37,14 @@ def say_held(folder: Path) -> OutputError:
 
 
 @contextmanager
-def locked_folder(folder: str | Path) -> Iterator[Path]:
+def locked_folder(folder: str | Path, patience_sec: float = 0.0) -> Iterator[Path]:
     """Hold a folder, which is created if need be.
 
     Parameters
     ----------
     folder : str or Path
+    patience_sec : float
+        How long to wait for another process that holds it.
 
     Yields
     ------
@@ -41,9 +52,10 @@ def locked_folder(folder: str | Path) -> Iterator[Path]:
         The folder. If another process holds it, an `OutputError` says so.
     """
     folder = Path(folder)
+    refuse_address(folder, "give a folder of this machine")
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        handle = lock_file(folder / LOCK_FILE)
+        handle = _lock_patiently(folder / LOCK_FILE, time.monotonic() + patience_sec)
     except (OSError, ValueError) as error:  # the latter for NUL in a name
         reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
         raise OutputError(f"{folder}: cannot be written ({reason})") from error
@@ -52,13 +64,31 @@ def locked_folder(folder: str | Path) -> Iterator[Path]:
     try:
         yield folder
     finally:
-        with contextlib.suppress(OSError):  # Windows removes no file that is open: it stays
-            (folder / LOCK_FILE).unlink()
+        if handle in _held:
+            with contextlib.suppress(OSError):  # Windows removes no file that is open: it stays
+                (folder / LOCK_FILE).unlink()
+        free_lock(handle)
+
+
+def _lock_patiently(path: Path, end_sec: float) -> int:
+    while True:
+        try:
+            return lock_file(path)
+        except HeldError:
+            if time.monotonic() >= end_sec:
+                raise
+        time.sleep(_LOOK_EVERY_SEC)
+
+
+def free_lock(handle: int | None) -> None:
+    """Let go of what `lock_file` or `hold_lock` returned; a forked process leaves what its parent holds alone."""
+    if handle is not None and handle in _held:
+        _held.remove(handle)
         os.close(handle)
 
 
 def lock_file(path: Path) -> int:
-    """Create a file, if need be, and lock it until the returned descriptor is closed or the process ends.
+    """Create a file, if need be, and lock it until `free_lock` gets the returned number, or the process ends.
 
     Raises
     ------
@@ -72,12 +102,13 @@ def lock_file(path: Path) -> int:
             raise HeldError(path)
         with contextlib.suppress(FileNotFoundError):
             if os.path.samestat(os.fstat(handle), path.stat()):
+                _held.add(handle)
                 return handle
         os.close(handle)  # whoever held it has just removed it
 
 
 def hold_lock(folder: Path) -> int | None:
-    """Lock a folder itself, until the returned descriptor is closed or the process ends.
+    """Lock a folder itself, until `free_lock` gets the returned number, or the process ends.
 
     Returns
     -------
@@ -95,6 +126,7 @@ def hold_lock(folder: Path) -> int | None:
         return None
     locked = _try_lock(handle)
     if locked:
+        _held.add(handle)
         return handle
     os.close(handle)
     if locked is False:
@@ -124,3 +156,15 @@ else:
         except OSError:
             return None
         return True
+
+
+def _let_go() -> None:
+    """Close what a forked process has inherited: the lock is its parent's, which may die before it."""
+    for handle in _held:
+        with contextlib.suppress(OSError):
+            os.close(handle)
+    _held.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_let_go)

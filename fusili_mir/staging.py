@@ -23,9 +23,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from fusili_mir.boundary import printable
-from fusili_mir.errors import InputError, OutputError
-from fusili_mir.folder_lock import HeldError, hold_lock, say_held
+from fusili_mir.boundary import printable, refuse_address
+from fusili_mir.errors import InputError, OutputError, option
+from fusili_mir.folder_lock import HeldError, free_lock, hold_lock, say_held
 
 __all__ = ["check_output_folder", "interrupts_held", "settle_folder", "staged_folder"]
 
@@ -43,6 +43,7 @@ def check_output_folder(out: str | Path, force: bool = False, alone: bool = True
     What killed processes have left at this place is cleaned first.
     """
     out = Path(out)
+    refuse_address(out, "give a folder of this machine")
     try:
         if _clean(out) and alone:
             raise say_held(out)
@@ -52,7 +53,8 @@ def check_output_folder(out: str | Path, force: bool = False, alone: bool = True
             raise OutputError(f"{out}: is a file, expected a folder or a new name")
         if not force and out.is_dir() and any(not _is_stage(file, out) for file in out.iterdir()):
             raise OutputError(
-                f"{out}: the folder is not empty; choose another one, or add --force to replace files"
+                f"{out}: the folder is not empty; choose another one, or add "
+                f"{option('--force', 'force=True')} to replace files"
             )
         nearest = next(folder for folder in (out, *out.absolute().parents) if folder.exists())
         if not nearest.is_dir() or not os.access(nearest, os.W_OK | os.X_OK):
@@ -107,8 +109,7 @@ def staged_folder(
         raise OutputError(str(error).replace(str(stage), str(out))) from error
     finally:
         shutil.rmtree(stage, ignore_errors=True)
-        if lock is not None:
-            os.close(lock)
+        free_lock(lock)
 
 
 @contextmanager
@@ -132,7 +133,9 @@ def _open_stage(out: Path, force: bool, alone: bool) -> tuple[Path, int | None]:
         try:
             out.parent.mkdir(parents=True, exist_ok=True)
             place, prefix = (out, _INSIDE) if out.is_dir() else (out.parent, _beside(out))
-            stage = Path(tempfile.mkdtemp(prefix=prefix, dir=place))
+            stage = (
+                place / Path(tempfile.mkdtemp(prefix=prefix, dir=place)).name
+            )  # since Python 3.12 absolute
         except (OSError, ValueError) as error:
             raise OutputError(f"{printable(out)}: cannot be written ({_reason(error)})") from error
         try:
@@ -143,8 +146,7 @@ def _open_stage(out: Path, force: bool, alone: bool) -> tuple[Path, int | None]:
         except HeldError:
             continue
         shutil.rmtree(stage, ignore_errors=True)
-        if lock is not None:
-            os.close(lock)
+        free_lock(lock)
         time.sleep(random.uniform(0.0, 0.05 * (step + 1)))  # noqa: S311
     raise say_held(out)
 
@@ -249,7 +251,7 @@ def _clean(out: Path, own: Path | None = None) -> bool:
                 _settle(stage, out)
                 shutil.rmtree(stage, ignore_errors=True)
             finally:
-                os.close(lock)
+                free_lock(lock)
     return is_held
 
 

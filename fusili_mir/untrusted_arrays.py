@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fusili_mir.boundary import check_regular
+from fusili_mir.boundary import check_regular, reason
 from fusili_mir.errors import InputError
 
 __all__ = ["read_array", "read_arrays"]
@@ -46,9 +46,7 @@ def read_arrays(filename: Path) -> dict[str, npt.NDArray[Any]]:
     except InputError:
         raise
     except Exception as error:  # zipfile, zlib and numpy have no base in common for damaged files
-        raise InputError(
-            f"no arrays ({type(error).__name__}: {' '.join(str(error).split())[:200]})"
-        ) from error
+        raise InputError(f"no arrays ({reason(error)})") from error
 
 
 def read_array(content: bytes, name: str, expected: str) -> npt.NDArray[Any]:

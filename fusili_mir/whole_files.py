@@ -13,8 +13,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
+from fusili_mir.boundary import refuse_address
 from fusili_mir.errors import OutputError
-from fusili_mir.folder_lock import HeldError, hold_lock, lock_file
+from fusili_mir.folder_lock import HeldError, free_lock, hold_lock, lock_file
 
 __all__ = ["is_part", "whole_file", "write_bytes", "write_text", "write_whole"]
 
@@ -40,19 +41,23 @@ def write_whole(path: Path, write: Callable[[IO[bytes]], Any]) -> None:
 @contextmanager
 def whole_file(path: Path) -> Iterator[IO[bytes]]:
     """Open a file to write that gets its name when the context ends without an error."""
+    refuse_address(path, "give a file of this machine")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         _remove_parts(path)
         part = path.with_name(f".{path.name}.{os.getpid()}{_ENDING}")
         lock = lock_file(part)
         try:
-            with os.fdopen(lock, "wb") as file:
-                file.truncate()  # of a process with the same number
-                yield file
-                file.flush()
-                os.fsync(file.fileno())
-                if os.name != "nt":  # while it is locked, so that nobody removes it
-                    part.replace(path)
+            try:
+                with os.fdopen(lock, "wb", closefd=False) as file:
+                    file.truncate()  # of a process with the same number
+                    yield file
+                    file.flush()
+                    os.fsync(file.fileno())
+                    if os.name != "nt":  # while it is locked, so that nobody removes it
+                        part.replace(path)
+            finally:
+                free_lock(lock)
             if os.name == "nt":
                 part.replace(path)
         finally:
@@ -86,4 +91,4 @@ def _remove_parts(path: Path) -> None:
                 try:
                     part.unlink(missing_ok=True)
                 finally:
-                    os.close(lock)
+                    free_lock(lock)

@@ -8,17 +8,16 @@ for library in ("OMP", "OPENBLAS", "MKL", "NUMEXPR"):  # pytest already runs on 
     os.environ.setdefault(f"{library}_NUM_THREADS", "1")
 
 # ruff: noqa: E402 (numpy reads the variables above when it is imported)
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import example_scores
 import pytest
 
+from fusili_mir.audio.soundfonts import Soundfont, find_fluidsynth, find_soundfonts
 from fusili_mir.errors import MissingExtraError
 from fusili_training.rendering.corpus import list_corpus
 from fusili_training.rendering.render_recipe import AudioOptions, MutationOptions, PageOptions, RenderRecipe
-from fusili_training.sound.soundfonts import find_soundfonts
 
 SCORES = {
     "melody": example_scores.melody(12),
@@ -40,25 +39,18 @@ def write_scores(folder: Path) -> None:
 
 
 @pytest.fixture(scope="session")
-def bank_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A folder of sound banks, shared by all test processes and used wherever banks are needed."""
-    base = tmp_path_factory.getbasetemp()
-    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "soundbanks"
-    before = os.environ.get("FUSILI_SOUNDBANKS")
-    os.environ["FUSILI_SOUNDBANKS"] = str(folder)
-    yield folder
-    del os.environ["FUSILI_SOUNDBANKS"]
-    if before is not None:
-        os.environ["FUSILI_SOUNDBANKS"] = before
+def soundfont() -> Soundfont:
+    """The smallest soundfont, which fluidsynth can play; `make test` installs both, but not on macOS."""
+    try:
+        find_fluidsynth()
+        return min(find_soundfonts(), key=lambda font: font.path.stat().st_size)
+    except MissingExtraError as error:
+        pytest.skip(str(error))
 
 
 @pytest.fixture(scope="session")
-def small_recipe(bank_cache: Path) -> RenderRecipe:
-    """Strips of one piano from the smallest soundfont of the machine, two pieces per shard."""
-    try:
-        soundfont = min(find_soundfonts(), key=lambda font: font.path.stat().st_size)
-    except MissingExtraError as error:
-        pytest.skip(str(error))
+def small_recipe(soundfont: Soundfont) -> RenderRecipe:
+    """Strips of one piano, two pieces per shard."""
     audio = AudioOptions(
         soundfonts=(soundfont.name,), keyboard_programs=(0,), other_programs=(0,), velocities=(72,)
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,23 +11,26 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import playwright
 import pytest
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
-PROGRAMS = ("chromium", "chromium-browser", "google-chrome")
+PROGRAMS = ("chromium", "google-chrome-stable", "google-chrome")
+NODE = Path(playwright.__file__).parent / "driver" / ("node.exe" if sys.platform == "win32" else "node")
 
 
 @contextmanager
 def open_browser() -> Iterator[Browser]:
-    """Start the browser of this machine; skip the test if there is none."""
-    playwright = pytest.importorskip("playwright.sync_api")
+    """Start the browser; skip the test where there is none, as on a Mac (Linux: see `conftest.py`)."""
+    from playwright.sync_api import sync_playwright
+
     program = next((found for name in PROGRAMS if (found := shutil.which(name))), None)
     if program is None:
         pytest.skip("no browser is installed: apt-get install chromium")
     arguments = ["--no-sandbox", "--autoplay-policy=no-user-gesture-required", "--mute-audio"]
-    with playwright.sync_playwright() as driver:
+    with sync_playwright() as driver:
         browser = driver.chromium.launch(executable_path=program, args=arguments)
         yield browser
         browser.close()

@@ -91,7 +91,7 @@ def list_commands(inputs: KilledInputs, out: Path) -> list[KilledCommand]:
     adding = ["index", *map(str, (*inputs.scores[1:2], *inputs.recordings[1:2])), *to]
     tracing = ("trace_graph", "run_reference", "compare_graph")
     traced = tuple(f"fusili_export.exporting.{name}" for name in tracing)
-    aligned = ("fusili_mir.cli.options.AlignmentOptions.align",)
+    aligned = ("fusili_mir.alignment.aligner.Aligner.align",)
     encoded = ("fusili_mir.collection.encoding_tasks.encode_file",)
     demonstrated = ("fusili_mir.demo.demonstration._align",)
     return [

@@ -15,7 +15,7 @@ from fusili_mir.pages.glyphs import TEXT_FONTS
 
 __all__ = ["Surroundings", "checksums", "make_surroundings", "run_in"]
 
-_NO_FONTS = '<?xml version="1.0"?><!DOCTYPE fontconfig SYSTEM "urn:fontconfig:fonts.dtd"><fontconfig/>'
+_FONTS = '<!DOCTYPE fontconfig SYSTEM "urn:fontconfig:fonts.dtd"><fontconfig>{}</fontconfig>'
 _CHOOSE_LOCALE = 'import locale\nlocale.setlocale(locale.LC_ALL, "")\n'
 _ON_ONE_CPU = """
 import os, sys
@@ -45,15 +45,16 @@ class Surroundings:
 
 
 def make_surroundings(folder: Path) -> dict[str, Surroundings]:
-    """Prepare the files for all surroundings in a folder; Turkish is left out where it cannot be compiled.
+    """Prepare the files for all surroundings in a folder; Turkish is left out without Debian's `locales`.
 
     Numbers of the Turkish locale have a decimal comma, and every Python process chooses that locale as a program
     with windows does.
     """
     (folder / "no-home").mkdir(parents=True)
-    (folder / "no-fonts.conf").write_text(_NO_FONTS)
+    (folder / "no-fonts.conf").write_text(_FONTS.format(""))
     fonts = folder / "home" / ".fonts"
     fonts.mkdir(parents=True)
+    (folder / "more-fonts.conf").write_text(_FONTS.format(f"<dir>{fonts}</dir>"))
     for font in TEXT_FONTS:
         shutil.copy(font, fonts)
     found = {
@@ -62,7 +63,9 @@ def make_surroundings(folder: Path) -> dict[str, Surroundings]:
         "no fonts": Surroundings(
             {"FONTCONFIG_FILE": str(folder / "no-fonts.conf"), "HOME": str(folder / "no-home")}
         ),
-        "more fonts": Surroundings({"HOME": str(folder / "home")}),
+        "more fonts": Surroundings(
+            {"FONTCONFIG_FILE": str(folder / "more-fonts.conf"), "HOME": str(folder / "home")}
+        ),
         "locale C": Surroundings({"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}),
         "locale C.UTF-8": Surroundings({"LC_ALL": "C.UTF-8"}),
         "other seed and time zone": Surroundings({"PYTHONHASHSEED": "7", "TZ": "Asia/Kathmandu"}),

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from fusili_mir.errors import InputError
+from fusili_mir.errors import InputError, option
 from fusili_training.loop.checkpoint import load_trained_model
 from fusili_training.loop.recipe import Recipe
 from fusili_training.model.model import FusiliModel, Heads, ModelOptions
@@ -93,7 +93,7 @@ def load_trained(
     if isinstance(content.get("val_loss"), float):
         quality["validation_loss"] = content["val_loss"]
     if heads == "local" and not parts.local_heads:
-        raise InputError(f"{path} was trained without local heads; use --heads auto or global")
+        raise InputError(f"{path} was trained without local heads; leave out {option('--heads', 'heads')}")
     own_heads: Heads = "local" if parts.local_heads else "global"
     return TrainedModel(model.eval(), heads or own_heads, path.stem, recipe, "", quality, digest)
 
@@ -103,7 +103,8 @@ def _load_ours(path: Path, heads: Heads | None, digest: str) -> TrainedModel:
     recipe = checkpoint.recipe
     if heads == "global" and recipe.model.pooling == "prototypes":
         raise InputError(
-            f"{path} pools by prototypes, so it has no global heads for local features; use --heads auto"
+            f"{path} pools by prototypes, so it has no global heads for local features; "
+            f"leave out {option('--heads', 'heads')}"
         )
     quality: dict[str, Any] = {}
     if checkpoint.progress.validation:

@@ -24,6 +24,7 @@ from fusili_export.precision import quantise_graph
 from fusili_export.specs import audio_spec, image_spec
 from fusili_export.wrappers import TowerGraph
 from fusili_mir import __version__
+from fusili_mir.boundary import reason
 from fusili_mir.errors import InputError
 from fusili_mir.model.bundle import TOWERS, AudioSpec, ImageSpec, Manifest, Tower, save_bundle
 
@@ -141,7 +142,7 @@ def read_training_data(folder: str | Path) -> dict[str, Any]:
         content = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise InputError(
-            f"{path}: cannot be read ({error}); expected a folder written by `fusili-mir render`"
+            f"{path}: cannot be read ({reason(error)}); expected a folder written by `fusili-mir render`"
         ) from error
     if not isinstance(content, dict):
         raise InputError(

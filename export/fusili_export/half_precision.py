@@ -21,6 +21,7 @@ from fusili_export.precision import front_end_nodes
 from fusili_mir.errors import FusiliError
 from fusili_mir.model.bundle import AudioSpec, ImageSpec
 from fusili_mir.model.onnxruntime_library import onnxruntime
+from fusili_mir.worker_process import ending_with_caller
 
 __all__ = ["halve_graph", "try_half_precision", "why_not_half"]
 
@@ -109,7 +110,9 @@ def try_half_precision(
         asked, answer = Path(folder, "asked"), Path(folder, "answer")
         asked.write_bytes(pickle.dumps((graph, spec, list(references))))
         command = [sys.executable, "-c", _CHECK, str(asked), str(answer)]
-        subprocess.run(command, capture_output=True, timeout=_TIME_LIMIT_SEC, check=False)  # noqa: S603
+        subprocess.run(  # noqa: S603
+            ending_with_caller(command), capture_output=True, timeout=_TIME_LIMIT_SEC, check=False
+        )
         if not answer.is_file():
             return []
         rows: list[ParityRow] = pickle.loads(answer.read_bytes())  # noqa: S301 (written by ourselves)

@@ -12,7 +12,9 @@ import soundfile
 from fusili_mir.arrays import Float32
 from fusili_mir.audio import audio_samples
 from fusili_mir.audio.audio_samples import blocks_with_bar
+from fusili_mir.boundary import reason, refuse_address
 from fusili_mir.errors import InputError
+from fusili_mir.library_noise import libraries_silenced
 from fusili_mir.limits import check_limit
 
 __all__ = ["AudioFile", "check_readable"]
@@ -56,7 +58,8 @@ class AudioFile:
     def _open(self) -> _ForwardFile:
         check_readable(self.filename, self.name)
         try:
-            sound = _ForwardFile(self.filename)
+            with libraries_silenced():
+                sound = _ForwardFile(self.filename)
         except Exception as error:
             # a file without a header, such as .raw, is a TypeError: its sampling rate would have to be given
             raise InputError(
@@ -69,11 +72,12 @@ class AudioFile:
     def _read(self, sound: _ForwardFile, n_block: int) -> Iterator[Float32]:
         while True:
             try:
-                block: Float32 = sound.read(n_block, dtype="float32", always_2d=True)
+                with libraries_silenced():
+                    block: Float32 = sound.read(n_block, dtype="float32", always_2d=True)
             except Exception as error:  # libsndfile, soundfile and numpy have no base in common
                 second = sound.tell() / sound.samplerate
                 raise InputError(
-                    f"{self.name}: damaged after {second:.1f} s ({error}); expected a complete file"
+                    f"{self.name}: damaged after {second:.1f} s ({reason(error)}); expected a complete file"
                 ) from error
             if not len(block):
                 return
@@ -82,6 +86,7 @@ class AudioFile:
 
 def check_readable(filename: Path, name: str) -> None:
     """Raise an `InputError` unless there is a file with something in it."""
+    refuse_address(filename)
     try:
         if not filename.is_file():
             found = (
@@ -101,8 +106,7 @@ def check_readable(filename: Path, name: str) -> None:
     except (OSError, ValueError) as error:  # a name with a null character is a ValueError
         if isinstance(error, InputError):
             raise
-        reason = getattr(error, "strerror", None) or error
-        raise InputError(f"{name}: cannot be read ({reason}); expected a sound file") from error
+        raise InputError(f"{name}: cannot be read ({reason(error)}); expected a sound file") from error
 
 
 class _ForwardFile(soundfile.SoundFile):  # type: ignore[misc]  # soundfile has no types

@@ -33,7 +33,7 @@ class Recording(Protocol):
         ...
 
     def blocks(self, progress: bool = False) -> Iterator[Float32]:
-        """Yield blocks [shape=(n, channels)] with full scale 1; with a progress bar on a terminal if asked."""
+        """Yield blocks [shape=(n, channels)] with full scale 1; with progress shown if asked."""
         ...
 
 
@@ -87,7 +87,7 @@ class AudioSamples:
 
 
 def blocks_with_bar(blocks: Iterator[Float32], n_expected: int, progress: bool) -> Iterator[Float32]:
-    """Pass blocks on with a progress bar; there may be fewer or more of them than expected."""
+    """Pass blocks on and show progress; there may be fewer or more of them than expected."""
     for _ in progress_bar(range(n_expected), "listening", shown=progress):
         block = next(blocks, None)
         if block is None:

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from fusili_mir.arrays import Float32
 from fusili_mir.audio import audio_samples
 from fusili_mir.audio.audio_file import check_readable
 from fusili_mir.audio.audio_samples import blocks_with_bar
+from fusili_mir.boundary import reason
 from fusili_mir.errors import FusiliError, InputError, MissingExtraError
 
 if TYPE_CHECKING:
@@ -80,7 +81,10 @@ class FfmpegFile:
         check_readable(self.filename, self.name)
         pyav = _pyav(self.name)
         try:
-            with self.filename.open("rb") as file, pyav.open(file, options=_NO_PROTOCOLS) as container:
+            with (
+                self.filename.open("rb") as file,
+                pyav.open(_ForgivingFile(file), options=_NO_PROTOCOLS) as container,
+            ):
                 streams = [stream for stream in container.streams.audio if stream.codec_context is not None]
                 if not streams:
                     raise InputError(
@@ -93,8 +97,21 @@ class FfmpegFile:
             raise
         except Exception as error:  # the errors of ffmpeg's libraries have no base in common with Python's
             raise InputError(
-                f"{self.name}: not a sound file that can be read ({_reason(error)}); {_EXPECTED}"
+                f"{self.name}: not a sound file that can be read ({reason(error)}); {_EXPECTED}"
             ) from error
+
+
+class _ForgivingFile:
+    """A file in which one may seek wherever a damaged header says: PyAV would print a traceback."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self.name, self.read, self.tell, self._seek = file.name, file.read, file.tell, file.seek
+
+    def seek(self, offset: int, whence: int = 0) -> int:
+        try:
+            return self._seek(offset, whence)
+        except (OSError, ValueError):
+            return -1  # as C says that it failed
 
 
 def _pyav(name: str) -> ModuleType:
@@ -110,10 +127,6 @@ def _pyav(name: str) -> ModuleType:
 
 def _damaged(pyav: ModuleType) -> tuple[type[Exception], ...]:
     return pyav.FFmpegError, OSError, ValueError, IndexError
-
-
-def _reason(error: Exception) -> str:
-    return str(getattr(error, "strerror", None) or " ".join(str(error).split()) or type(error).__name__)
 
 
 def _pieces(name: str, container: Any, stream: Any, rate_hz: int) -> Iterator[Float32]:
@@ -160,7 +173,7 @@ def _decoded(name: str, container: Any, stream: Any, rate_hz: int) -> Iterator[t
         if isinstance(error, InputError):
             raise
         raise InputError(
-            f"{name}: damaged after {n_samples / rate_hz:.1f} s ({_reason(error)}); expected a complete file"
+            f"{name}: damaged after {n_samples / rate_hz:.1f} s ({reason(error)}); expected a complete file"
         ) from error
 
 

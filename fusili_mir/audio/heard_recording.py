@@ -39,7 +39,7 @@ class HeardRecording:
     sample_rate_hz : int
         Sampling rate to which it is resampled.
     progress : bool
-        Whether to show a progress bar on a terminal.
+        Whether to show progress on standard error.
 
     Attributes
     ----------
@@ -108,7 +108,7 @@ class HeardRecording:
         return self._n_samples / self.sample_rate_hz
 
     def blocks(self, progress: bool = False) -> Iterator[Float32]:
-        """Yield its samples in order, in blocks [shape=(n,)]; with a progress bar on a terminal if asked."""
+        """Yield its samples in order, in blocks [shape=(n,)]; with progress shown if asked."""
         self._file.seek(0)
         n_bytes = _BLOCK_SAMPLES * _SAMPLE_BYTES
         starts = range(0, self._n_samples, _BLOCK_SAMPLES)

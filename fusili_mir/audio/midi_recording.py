@@ -86,7 +86,7 @@ def open_midi_recording(filename: Path, name: str | None = None) -> MidiRecordin
     MidiRecording
     """
     label = name or str(filename)
-    with reading(f"{label}: a damaged MIDI file", "expected a complete one"):
+    with reading(label, "expected a complete one", "a damaged MIDI file"):
         check_limit("midi_bytes", filename.stat().st_size, label)
         midi = mido.MidiFile(filename, clip=True)
         n_notes = sum(

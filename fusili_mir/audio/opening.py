@@ -27,7 +27,10 @@ from fusili_mir.audio.excerpt import Excerpt
 from fusili_mir.audio.ffmpeg_file import FfmpegFile
 from fusili_mir.audio.midi_recording import is_midi_file, open_midi_recording
 from fusili_mir.audio.opus_positions import corrected_pages
+from fusili_mir.boundary import reason
+from fusili_mir.brought_files import is_picture, refuse_project
 from fusili_mir.errors import InputError
+from fusili_mir.scores.score_formats import is_score_file
 
 __all__ = ["STANDARD_INPUT", "RecordingLike", "open_recording"]
 
@@ -144,7 +147,12 @@ def _open_file(filename: Path, label: str | None = None) -> Recording:
     sound: Recording = AudioFile(filename, label)
     try:
         _ = sound.sample_rate_hz
-    except InputError:
+    except InputError as error:
+        refuse_project(label or filename)
+        if is_picture(filename) or is_score_file(filename):
+            found = "an image or a PDF" if is_picture(filename) else "a score"
+            name = label or str(filename)
+            raise InputError(f"{name}: {found}, not a recording; expected a sound file") from error
         sound = FfmpegFile(filename, label)
         _ = sound.sample_rate_hz
     return sound
@@ -175,8 +183,7 @@ def _open_stream(stream: Any, name: str) -> Recording:
     except TypeError as error:
         raise InputError(f"{name}: opened as text; open it in binary mode, 'rb'") from error
     except (OSError, ValueError) as error:  # a closed file is a ValueError
-        reason = getattr(error, "strerror", None) or error
-        raise InputError(f"{name}: cannot be copied to {tempfile.gettempdir()} ({reason})") from error
+        raise InputError(f"{name}: cannot be copied to {tempfile.gettempdir()} ({reason(error)})") from error
     if copied.filename.stat().st_size == 0:
         raise InputError(f"{name}: it is empty; expected a sound file")
     return _CopiedRecording(_open_file(copied.filename, name), copied)

@@ -47,7 +47,7 @@ def read_recording(
     sample_rate_hz : int
         Sampling rate of the blocks.
     progress : bool
-        Whether to show a progress bar on a terminal.
+        Whether to show progress on standard error.
     level : LevelMeter, optional
         Meter that measures the recording on the way, at the recording's own sampling rate.
 

@@ -25,6 +25,7 @@ from pathlib import Path
 
 from fusili_mir.errors import InputError, MissingExtraError
 from fusili_mir.limits import limit
+from fusili_mir.worker_process import ending_with_caller
 
 __all__ = [
     "FLUIDSYNTH_HZ",
@@ -41,7 +42,7 @@ __all__ = [
 INSTALL_LINE = "apt-get install --no-install-recommends fluidsynth timgm6mb-soundfont"
 FLUIDSYNTH_HZ = 48_000
 FOLDERS_VARIABLE = "FUSILI_SOUNDFONTS"
-"""Environment variable that names further folders, separated as in PATH."""
+"""Environment variable that names the folders to search in place of the usual ones, separated as in PATH."""
 
 _FOLDERS: tuple[str, ...] = (
     "/usr/share/sounds/sf2",
@@ -90,9 +91,9 @@ def debian_package(name: str) -> str | None:
 
 
 def soundfont_folders() -> list[str]:
-    """Return the folders that are searched: those of ``FUSILI_SOUNDFONTS`` first, then the usual ones."""
-    own = [folder for folder in os.environ.get(FOLDERS_VARIABLE, "").split(os.pathsep) if folder]
-    return [*own, *_FOLDERS]
+    """Return the folders that are searched: those of ``FUSILI_SOUNDFONTS``, or the usual ones."""
+    chosen = [folder for folder in os.environ.get(FOLDERS_VARIABLE, "").split(os.pathsep) if folder]
+    return chosen or list(_FOLDERS)
 
 
 def find_soundfonts() -> list[Soundfont]:
@@ -144,7 +145,7 @@ def run_fluidsynth(soundfont: Soundfont, midi: Path, wav: Path) -> None:
     command += [str(soundfont.path.absolute()), str(midi.absolute())]
     try:
         run = subprocess.run(  # noqa: S603 - no shell, and the executable is found by its absolute path
-            command,
+            ending_with_caller(command),
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,

@@ -10,14 +10,13 @@ from __future__ import annotations
 
 import hashlib
 import shutil
-import sys
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
-import click
-
+from fusili_mir.alignment.align_options import AlignOptions
 from fusili_mir.batch.matching import match_recordings
 from fusili_mir.batch.pair_report import REPORT_FILE, PairReport, load_report
 from fusili_mir.batch.pair_request import PairRequest
@@ -26,13 +25,13 @@ from fusili_mir.batch.pair_workers import align_here, align_on_cluster, group_by
 from fusili_mir.batch.summary_page import summary_html
 from fusili_mir.batch.summary_table import summary_csv
 from fusili_mir.batch.work_settings import WorkSettings
-from fusili_mir.errors import InputError, OutputError
+from fusili_mir.errors import InputError, OutputError, option
 from fusili_mir.folder_lock import locked_folder
 from fusili_mir.model.bundle import Bundle, default_bundle, load_bundle
 from fusili_mir.model.encoder import Encoder
 from fusili_mir.model.sessions import usable_cpus
 from fusili_mir.output.alignment_files import check_formats
-from fusili_mir.progress import progress_shown
+from fusili_mir.progress import counted
 from fusili_mir.whole_files import write_text
 
 __all__ = ["align_many"]
@@ -51,7 +50,7 @@ def align_many(
     jobs: int = -1,
     dask: str | None = None,
     formats: Sequence[str] = (),
-    options: str = "",
+    options: AlignOptions | None = None,
     force: bool = False,
     device: str = "auto",
     batch_size: int | None = None,
@@ -63,8 +62,9 @@ def align_many(
     Parameters
     ----------
     pairs : file or sequence
-        A table (CSV) with the columns score and recording, and if need be options and name; or pairs such as
-        ``("song.mxl", "take1.mp3")`` or ``("song.mxl", "take2.mp3", "--transpose -1")``.
+        A table (CSV) with the columns score and recording, and if need be name and options, such as transpose
+        or start; or pairs such as ``("song.mxl", "take1.mp3")`` or
+        ``("song.mxl", "take2.mp3", AlignOptions(transpose=-1))``.
     out : str or Path
         Folder of all results: a new one, or that of an earlier run, which goes on.
     model : str, Path or Bundle, optional
@@ -80,14 +80,14 @@ def align_many(
         Address of a Dask scheduler, whose machines do the work instead.
     formats : sequence of str
         What is written of each result; see `save_alignment`.
-    options : str
-        Options for all pairs, as on the command line of `fusili-mir align`.
+    options : AlignOptions, optional
+        What holds for all pairs, unless a row of the table says otherwise.
     force : bool
         Whether results that were made from other files, with other options or another model are replaced.
     device, batch_size, device_options
         See `Encoder`.
     progress : bool
-        Whether to show a progress bar on a terminal.
+        Whether to show progress on standard error.
 
     Returns
     -------
@@ -128,8 +128,10 @@ def align_many(
                 found = align_on_cluster(
                     group_by_score(waiting, len(waiting) // _SENT_AT_ONCE), settings, dask
                 )
-            for report in _counted(found, len(requests), len(done), progress):
-                summary.add(report)
+            with closing(found), counted("aligning", len(requests), len(done), progress) as count:
+                for report in found:
+                    summary.add(report)
+                    count.advance(note=f"{report.name} {report.status}", each=True)
         finally:
             summary.write()
             shutil.rmtree(settings.drafts, ignore_errors=True)
@@ -172,12 +174,10 @@ class _Summary:
 
 def _absolute(request: PairRequest) -> PairRequest:
     """Name all files in full: other processes, and other machines, work elsewhere."""
-    anchors = request.options.anchors
     return replace(
         request,
         score=tuple(file.absolute() for file in request.score),
         recording=request.recording.absolute(),
-        options=replace(request.options, anchors=None if anchors is None else anchors.absolute()),
     )
 
 
@@ -208,7 +208,8 @@ def _find_done(requests: Sequence[PairRequest], settings: WorkSettings, force: b
     if other and not force:
         raise OutputError(
             f"{settings.folder}: {len(other)} of the results ({other[0]} first) were made from other files, with "
-            "other options or by another model or version; add --force to replace them, or choose another folder"
+            "other options or by another model or version; add "
+            f"{option('--force', 'force=True')} to replace them, or choose another folder"
         )
     return done
 
@@ -217,17 +218,3 @@ def _model_key(bundle: Bundle) -> str:
     manifest = (bundle.folder / "manifest.json").read_bytes()
     graphs = f"{bundle.manifest.image.sha256} {bundle.manifest.audio.sha256}"
     return hashlib.sha256(manifest + graphs.encode()).hexdigest()
-
-
-def _counted(
-    reports: Iterable[PairReport], n_pairs: int, n_done: int, progress: bool
-) -> Iterator[PairReport]:
-    """Yield reports, with a progress bar on a terminal that counts those that were there before."""
-    if not progress_shown(progress):
-        yield from reports
-        return
-    with click.progressbar(length=n_pairs, label="aligning", file=sys.stderr, show_pos=True) as bar:
-        bar.update(n_done)
-        for report in reports:
-            bar.update(1)
-            yield report

@@ -11,6 +11,7 @@ import numpy as np
 
 from fusili_mir.alignment.results import Alignment
 from fusili_mir.batch.pair_request import PairRequest
+from fusili_mir.boundary import reason
 from fusili_mir.dataclass_tables import read_table
 from fusili_mir.errors import InputError
 
@@ -101,5 +102,5 @@ def load_report(filename: Path) -> tuple[PairReport, str]:
         return read_table(PairReport, content["report"], complete=True), str(content["key"])
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise InputError(
-            f"{filename}: damaged ({error}); remove its folder to align this pair again"
+            f"{filename}: damaged ({reason(error)}); remove its folder to align this pair again"
         ) from error

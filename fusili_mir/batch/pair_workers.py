@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import json
 import queue
-import signal
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import asdict
 from importlib import import_module
 from itertools import groupby
@@ -20,6 +19,8 @@ from fusili_mir.batch.pair_request import PairRequest, request_of_json
 from fusili_mir.batch.work_settings import WorkSettings, settings_of_json
 from fusili_mir.dask_cluster import connect_to_dask
 from fusili_mir.dataclass_tables import read_table
+from fusili_mir.errors import option
+from fusili_mir.worker_ending import WorkerEnding
 from fusili_mir.worker_process import WorkerProcess
 
 __all__ = ["align_here", "align_on_cluster", "group_by_score"]
@@ -49,7 +50,9 @@ def group_by_score(requests: Sequence[PairRequest], n_workers: int) -> list[Grou
     return groups
 
 
-def align_here(groups: Sequence[Group], settings: WorkSettings, n_workers: int) -> Iterator[PairReport]:
+def align_here(
+    groups: Sequence[Group], settings: WorkSettings, n_workers: int
+) -> Generator[PairReport, None, None]:
     """Align groups in processes of this machine, and yield reports as they come.
 
     Parameters
@@ -96,7 +99,9 @@ def align_here(groups: Sequence[Group], settings: WorkSettings, n_workers: int) 
                 thread.join(timeout=0.05)
 
 
-def align_on_cluster(groups: Sequence[Group], settings: WorkSettings, address: str) -> Iterator[PairReport]:
+def align_on_cluster(
+    groups: Sequence[Group], settings: WorkSettings, address: str
+) -> Generator[PairReport, None, None]:
     """Align groups on the machines of a Dask cluster, and yield reports as they come.
 
     Parameters
@@ -155,21 +160,13 @@ def _align_group(
         if stopped.is_set():
             return
         if answer is None:
-            yield report_failure(request, f"its process died ({_ending(worker.exit_code)})")
+            yield report_failure(
+                request, f"the process that aligned it {worker.ending}{_way_out(worker.ending)}"
+            )
         else:
             yield read_table(PairReport, json.loads(answer), complete=True)
 
 
-def _ending(exit_code: int | None) -> str:
-    """Describe how a process ended.
-
-    >>> _ending(-9), _ending(1)
-    ('SIGKILL: out of memory, perhaps; use fewer processes', 'exit code 1')
-    """
-    if exit_code is None or exit_code >= 0:
-        return f"exit code {exit_code}"
-    try:
-        name = signal.Signals(-exit_code).name
-    except ValueError:
-        name = f"signal {-exit_code}"
-    return f"{name}: out of memory, perhaps; use fewer processes" if name == "SIGKILL" else name
+def _way_out(ending: WorkerEnding) -> str:
+    is_memory = ending.took_too_much_memory or ending.exit_code == -9
+    return f"; use fewer processes ({option('--jobs', 'jobs')})" if is_memory else ""

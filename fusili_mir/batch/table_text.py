@@ -9,7 +9,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
-from fusili_mir.boundary import read_limited
+from fusili_mir.boundary import read_limited, reason
 from fusili_mir.errors import InputError
 
 __all__ = ["TableRows", "read_rows"]
@@ -57,7 +57,7 @@ def read_rows(filename: Path, known: Collection[str]) -> TableRows:
         n_before += 1
         rows = tuple((reader.line_num + n_before, dict(zip(columns, row, strict=False))) for row in reader)
     except csv.Error as error:
-        raise InputError(f"{filename}: {error}; expected a table (CSV)") from error
+        raise InputError(f"{filename}: cannot be read ({reason(error)}); expected a table (CSV)") from error
     twice = [name for name in known if columns.count(name) > 1]
     if twice:
         raise InputError(f"{filename}: two columns `{twice[0]}`, expected one")

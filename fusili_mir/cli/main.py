@@ -7,6 +7,7 @@ import os
 import signal
 import sys
 import threading
+import traceback
 from importlib import import_module
 from typing import Any
 
@@ -15,8 +16,8 @@ import click
 from fusili_mir import __version__
 from fusili_mir.boundary import printable
 from fusili_mir.cli.examples import epilog
-from fusili_mir.cli.verbosity import with_verbosity
-from fusili_mir.errors import FusiliError
+from fusili_mir.cli.verbosity import give_up_stream, with_verbosity
+from fusili_mir.errors import FusiliError, flags_named
 
 __all__ = ["main"]
 
@@ -39,12 +40,26 @@ _COMMANDS = {
 `command`."""
 
 _WITH_TORCH = {"evaluate", "export", "train"}
+_GO_ON = {"align-many", "index", "render"}
+"""Commands that go on where they were when they are repeated; `train` says itself how it does."""
+
 _LONGEST_LINE = 2000
 _BLAS_THREADS = ("OPENBLAS_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
 
 
+class _InterruptedError(Exception):
+    """Ctrl-C; the text says how to go on."""
+
+
 class _LazyGroup(click.Group):
     """A group that knows the names and help of its commands, and imports a command only to run it."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt as error:
+            goes_on = ctx.invoked_subcommand in _GO_ON
+            raise _InterruptedError("; repeat the command to go on" if goes_on else "") from error
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(_COMMANDS)
@@ -81,13 +96,28 @@ def main(argv: list[str] | None = None) -> None:
     """Run the command line; a `FusiliError` becomes one line on standard error and exit code 1."""
     _heed_requests_to_end()
     try:
-        result: Any = _cli.main(args=argv, prog_name="fusili-mir", standalone_mode=False)
+        _run(argv)
+    except OSError as error:
+        if traceback.extract_tb(error.__traceback__)[-1].name != click.echo.__name__:
+            raise
+        refused = give_up_stream("output", error)  # by help or a version; of standard error, nobody hears
+        try:
+            click.echo(f"fusili-mir: {refused}", err=True)
+        except OSError as also:
+            give_up_stream("error", also)
+        sys.exit(1)
+
+
+def _run(argv: list[str] | None) -> None:
+    try:
+        with flags_named():
+            result: Any = _cli.main(args=argv, prog_name="fusili-mir", standalone_mode=False)
         sys.exit(result if isinstance(result, int) else 0)
     except click.ClickException as error:
         error.show()
         sys.exit(error.exit_code)
-    except (click.Abort, KeyboardInterrupt):
-        click.echo("fusili-mir: interrupted", err=True)
+    except (click.Abort, KeyboardInterrupt, _InterruptedError) as error:
+        click.echo(f"fusili-mir: interrupted{error}", err=True)
         sys.exit(130)
     except FusiliError as error:
         click.echo(f"fusili-mir: {_one_line(str(error))}", err=True)

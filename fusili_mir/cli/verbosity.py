@@ -1,14 +1,16 @@
 """How much a command says: `--quiet`, the usual, or `--verbose`.
 
-Both options belong to every command. Quiet leaves out summary, warnings and progress bars; errors, and results
+Both options belong to every command. Quiet leaves out summary, warnings and progress; errors, and results
 that were asked for, remain. Verbose says on standard error what is done, and how long it takes.
 """
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import functools
 import logging
+import os
 import platform
 import sys
 import time
@@ -26,7 +28,7 @@ from fusili_mir.boundary import printable_lines
 from fusili_mir.errors import FusiliWarning, OutputError
 from fusili_mir.progress import progress_hidden, progress_shown
 
-__all__ = ["plain_warnings", "say", "say_summary", "with_verbosity"]
+__all__ = ["give_up_stream", "plain_warnings", "say", "say_summary", "with_verbosity"]
 
 _QUIET, _VERBOSE = "fusili_mir.quiet", "fusili_mir.verbose"
 _PACKAGES = ("numpy", "partitura", "verovio", "soundfile", "av", "onnxruntime", "onnxruntime-gpu", "torch")
@@ -81,8 +83,19 @@ def say(text: str, err: bool = False) -> None:
     except OSError as error:
         if error.errno == errno.EPIPE:  # whoever reads it has seen enough; click ends the program
             raise
-        stream = "error" if err else "output"
-        raise OutputError(f"standard {stream}: cannot be written ({error.strerror})") from error
+        raise give_up_stream("error" if err else "output", error) from error
+
+
+def give_up_stream(name: str, error: OSError) -> OutputError:
+    """Return what to say of a standard stream that cannot be written, and drop what it still holds.
+
+    Python would try to write it once more at its end, and exit with 120.
+    """
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    with contextlib.suppress(OSError):  # of a stream that is no file
+        os.dup2(nowhere, (sys.stderr if name == "error" else sys.stdout).fileno())
+    os.close(nowhere)
+    return OutputError(f"standard {name}: cannot be written ({error.strerror})")
 
 
 @contextmanager

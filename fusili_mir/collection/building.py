@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import secrets
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TypeAlias
@@ -38,10 +39,10 @@ from fusili_mir.collection.index_report import CHANGES, IndexedFile, IndexReport
 from fusili_mir.collection.kinds import KINDS, kind_of, list_files
 from fusili_mir.collection.vectors import import_faiss, save_faiss
 from fusili_mir.collection.workers import run_everywhere
-from fusili_mir.errors import InputError, OutputError
+from fusili_mir.errors import InputError, OutputError, option
 from fusili_mir.folder_lock import LOCK_FILE, locked_folder
 from fusili_mir.model.bundle import Bundle, default_bundle, load_bundle
-from fusili_mir.progress import progress_bar
+from fusili_mir.progress import counted, progress_bar
 from fusili_mir.whole_files import is_part, write_bytes, write_whole
 
 __all__ = ["build_index"]
@@ -88,7 +89,7 @@ def build_index(
         Address of a Milvus server that shall hold the vectors; by default they are in the folder. The token is
         read from the environment variable MILVUS_TOKEN.
     progress : bool
-        Whether to show a progress bar on a terminal.
+        Whether to show progress on standard error.
 
     Returns
     -------
@@ -161,7 +162,8 @@ class _Building:
         known = {piece.id: piece for piece in read_pieces(self.folder, self.manifest.generation)}
         Index(self.folder, self.manifest).check_bundle(self.bundle)
         if repair:
-            for each in [each for each in known.values() if not self._is_whole(each)]:
+            checked = progress_bar([*known.values()], "checking", shown=progress)
+            for each in [each for each in checked if not self._is_whole(each)]:
                 del known[each.id]
                 files = [*files, Path(each.path)] if Path(each.path) not in files else files
         missing = [each for each in known.values() if is_gone(Path(each.path))]
@@ -180,12 +182,17 @@ class _Building:
                 todo.append(EncodingTask(path, self.bundle.folder, self.device))
             else:
                 add(path, piece)
-        for task, done in self._encode(todo, jobs, dask, progress):
-            if done.piece is None:
-                kind = kind_of(task.path)
-                report.append(IndexedFile(str(task.path), "failed", kind, 0, done.seconds, done.message))
-            else:
-                add(task.path, done.piece, done.seconds)
+        with (
+            closing(run_everywhere(encode_task, todo, jobs, dask)) as results,
+            counted("indexing", len(todo), shown=progress) as count,
+        ):
+            for task, done in self._written(results):
+                if done.piece is None:
+                    kind = kind_of(task.path)
+                    report.append(IndexedFile(str(task.path), "failed", kind, 0, done.seconds, done.message))
+                else:
+                    add(task.path, done.piece, done.seconds)
+                count.advance()
         contents = {(piece.kind, piece.sha256) for piece in fresh.values() if piece.id not in known}
         for each in missing:
             if (each.kind, each.sha256) in contents:  # under another name
@@ -194,7 +201,8 @@ class _Building:
                 del known[each.id]
                 report.append(IndexedFile(each.path, "removed", each.kind))
             else:
-                message = f"{each.path}: no longer there; --remove-missing forgets it"
+                forget = option("--remove-missing", "remove_missing=True")
+                message = f"{each.path}: no longer there; {forget} removes it from the index"
                 report.append(IndexedFile(each.path, "missing", each.kind, each.n_windows, 0.0, message))
         changed = repair or any(file.status in CHANGES for file in report)
         manifest = self.manifest
@@ -242,13 +250,11 @@ class _Building:
         write_bytes(piece_file(self.folder, piece.id), encoded.to_bytes({"piece": asdict(piece)}))
         return piece
 
-    def _encode(
-        self, todo: list[EncodingTask], jobs: int, dask: str | None, progress: bool
+    def _written(
+        self, results: Iterable[tuple[EncodingTask, EncodedFile | BaseException]]
     ) -> Iterator[tuple[EncodingTask, EncodedFile]]:
-        """Encode files, and write each as it comes."""
-        results = run_everywhere(encode_task, todo, jobs, dask)
-        for _ in progress_bar(todo, "indexing", shown=progress):
-            task, result = next(results)
+        """Write each file as it comes."""
+        for task, result in results:
             if isinstance(result, BaseException):
                 reason = f"{task.path}: the process that encoded it died ({type(result).__name__})"
                 result = EncodedFile(None, b"", 0.0, reason)

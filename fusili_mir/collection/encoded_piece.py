@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from fusili_mir.arrays import Bool, Float32, Int64, Table
 from fusili_mir.collection.kinds import Kind
+from fusili_mir.collection.vectors import how_to_repair
 from fusili_mir.errors import InputError
 from fusili_mir.pages.score_axis import COLUMN_DTYPE
 from fusili_mir.short_repr import short_repr
@@ -109,7 +110,5 @@ def load_piece(filename: Path) -> tuple[EncodedPiece, dict[str, Any]]:
         steps, mask, windows, spans = (arrays[name] for name in ("steps", "mask", "windows", "spans"))
         piece = EncodedPiece(about["kind"], steps, mask, windows, spans, columns, start_sec, frame_sec)
     except Exception as error:  # whatever is wrong with it, it is to be encoded anew
-        raise InputError(
-            f"{filename}: missing or damaged; run `fusili-mir index` again with --repair to encode it anew"
-        ) from error
+        raise InputError(f"{filename}: missing or damaged; {how_to_repair()}") from error
     return piece, about

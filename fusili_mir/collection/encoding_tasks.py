@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 from functools import lru_cache
 from pathlib import Path
 
+from fusili_mir.boundary import unexpected
 from fusili_mir.collection.encoding import encode_file
 from fusili_mir.collection.file_states import file_state, piece_id, sha256_of
 from fusili_mir.collection.index_files import IndexedPiece
@@ -56,7 +57,7 @@ def encode_task(task: EncodingTask) -> EncodedFile:
         message = " ".join(str(error).split())
         return EncodedFile(None, b"", time.perf_counter() - begin_sec, message)
     except Exception as error:  # noqa: BLE001 - one bad file among thousands must not end the run
-        message = f"{task.path}: {type(error).__name__}: {' '.join(str(error).split())}"
+        message = f"{task.path}: {unexpected(error)}"
         return EncodedFile(None, b"", time.perf_counter() - begin_sec, message)
     piece = IndexedPiece(
         piece_id(task.path),

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from functools import cached_property, lru_cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -11,6 +13,7 @@ from fusili_mir.arrays import Float32, Int64, Table
 from fusili_mir.boundary import check_regular
 from fusili_mir.collection.encoded_piece import EncodedPiece, Float16, load_piece
 from fusili_mir.collection.index_files import (
+    MANIFEST,
     WINDOW_DTYPE,
     IndexManifest,
     bundle_fingerprint,
@@ -19,11 +22,11 @@ from fusili_mir.collection.index_files import (
     read_pieces,
 )
 from fusili_mir.collection.kinds import KINDS, Kind
-from fusili_mir.collection.vectors import REPAIR, FaissVectors, Vectors, refine
-from fusili_mir.errors import InputError
+from fusili_mir.collection.vectors import FaissVectors, Vectors, how_to_repair, refine
+from fusili_mir.errors import InputError, option
 from fusili_mir.model.bundle import Bundle
 
-__all__ = ["Index", "open_index"]
+__all__ = ["Index", "open_index", "refuse_swapped"]
 
 _CACHED_PIECES = 64
 
@@ -57,7 +60,8 @@ class Index:
         if bundle_fingerprint(bundle) != self.manifest.bundle:
             raise InputError(
                 f"{self.folder}: encoded by another model ({self.manifest.bundle_name}, "
-                f"{self.manifest.bundle[:12]}...) than {bundle.folder}; give that one with --model, or index "
+                f"{self.manifest.bundle[:12]}...) than {bundle.folder}; give that one with "
+                f"{option('--model', 'model')}, or index "
                 "the files again"
             )
 
@@ -118,19 +122,30 @@ class Index:
         path = self.folder / f"{kind}-{manifest.generation}.faiss"
         found = FaissVectors(path, manifest.embedding_dim, rows.start)
         if len(found) != rows.stop - rows.start:
-            raise InputError(f"{path}: {len(found)} vectors, expected {rows.stop - rows.start}; {REPAIR}")
+            raise InputError(
+                f"{path}: {len(found)} vectors, expected {rows.stop - rows.start}; {how_to_repair()}"
+            )
         return found
 
     def _map(self, name: str, dtype: np.dtype[np.generic]) -> np.ndarray:  # type: ignore[type-arg]
         path = self.folder / name
         try:
-            check_regular(path, REPAIR)
+            check_regular(path, how_to_repair())
             table: np.ndarray = np.load(path, mmap_mode="r", allow_pickle=False)  # type: ignore[type-arg]
         except Exception as error:  # numpy raises whatever a damaged header makes it trip over
-            raise InputError(f"{path}: missing or damaged; {REPAIR}") from error
+            raise InputError(f"{path}: missing or damaged; {how_to_repair()}") from error
         if table.dtype != dtype or len(table) != self.manifest.n_windows:
-            raise InputError(f"{path}: damaged, {len(table)} rows; {REPAIR}")
+            raise InputError(f"{path}: damaged, {len(table)} rows; {how_to_repair()}")
         return table
+
+
+def refuse_swapped(index: Any, query: Any) -> None:
+    """Raise an `InputError` if the query is an index and the index is none."""
+    names = [name for name in (index, query) if isinstance(name, str | os.PathLike)]
+    if [(Path(name) / MANIFEST).is_file() for name in names] == [False, True]:
+        raise InputError(
+            f"index and query seem to be swapped: {query} is an index; the index comes first, then the query"
+        )
 
 
 def open_index(path: str | Path, server: str | None = None) -> Index:

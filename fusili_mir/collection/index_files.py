@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from fusili_mir.boundary import reading
+from fusili_mir.boundary import reading, refuse_address
 from fusili_mir.collection.kinds import Kind
 from fusili_mir.dataclass_tables import read_table
 from fusili_mir.errors import InputError
@@ -133,6 +133,7 @@ def read_index_manifest(folder: Path) -> IndexManifest:
     """Read the manifest of an index."""
     path = folder / MANIFEST
     expected = "expected a folder that `fusili-mir index` has written"
+    refuse_address(folder, "copy the index to this machine")
     with reading(folder, expected):
         is_index = path.is_file()
     if not is_index:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Literal, TypeAlias
 
+from fusili_mir.boundary import refuse_address
 from fusili_mir.errors import InputError
 from fusili_mir.pages.page_ranges import split_page_range
 from fusili_mir.pages.page_sources import IMAGE_SUFFIXES
@@ -63,6 +64,7 @@ def list_files(paths: Iterable[str | os.PathLike[str]]) -> list[Path]:
     """
     found: dict[str, Path] = {}
     for path in paths:
+        refuse_address(path)
         for file in _files(_absolute(Path(path))):
             real = os.path.realpath(file)
             if real not in found or real == str(file):

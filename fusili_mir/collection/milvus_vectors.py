@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from fusili_mir.arrays import Float32, Int64
+from fusili_mir.boundary import reason
 from fusili_mir.collection.kinds import KINDS, Kind
-from fusili_mir.errors import FusiliError, MissingExtraError
+from fusili_mir.errors import FusiliError, MissingExtraError, option
 
 __all__ = ["MilvusVectors", "drop_from_milvus", "save_to_milvus"]
 
@@ -55,7 +56,7 @@ class MilvusVectors:
             if not self._client.has_collection(self._name):
                 raise FusiliError(
                     f"{_shown(server)}: the vectors of this index are not there; index the files again with "
-                    "--server"
+                    f"{option('--server', 'server')}"
                 )
             self._client.load_collection(self._name)
 
@@ -82,18 +83,22 @@ class _errors:  # noqa: N801
 
     def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
         if isinstance(error, Exception) and not isinstance(error, FusiliError):
-            raise FusiliError(f"{_shown(self._server)}: the Milvus server failed ({error})") from error
+            raise FusiliError(
+                f"{_shown(self._server)}: the Milvus server failed ({reason(error)})"
+            ) from error
 
 
 def _connect(server: str) -> Any:
     try:
         from pymilvus import MilvusClient
     except ImportError as error:
-        raise MissingExtraError("--server needs pymilvus: pip install 'fusili-mir[milvus]'") from error
+        raise MissingExtraError(
+            f"{option('--server', 'server')} needs pymilvus: pip install 'fusili-mir[milvus]'"
+        ) from error
     try:
         return MilvusClient(server, token=os.environ.get(TOKEN_VARIABLE, ""))
     except Exception as error:  # whatever the client or its transport raises
-        raise FusiliError(f"{_shown(server)}: no Milvus server answers there ({error})") from error
+        raise FusiliError(f"{_shown(server)}: no Milvus server answers there ({reason(error)})") from error
 
 
 def _name(index_id: str, kind: Kind, generation: int) -> str:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from fusili_mir.collection.encoded_piece import EncodedPiece
-from fusili_mir.collection.index import Index, open_index
+from fusili_mir.collection.index import Index, open_index, refuse_swapped
 from fusili_mir.collection.kinds import KINDS, Kind
 from fusili_mir.collection.match_probability import Evidence, match_nats, probability_of
 from fusili_mir.collection.passage_search import FoundPassage, find_passage
@@ -149,6 +149,7 @@ def search(
         raise InputError(f"top is {top}, expected at least 1")
     if candidates < 1:
         raise InputError(f"candidates is {candidates}, expected at least 1")
+    refuse_swapped(index, query)
     opened = index if isinstance(index, Index) else open_index(Path(index))
     encoder = model if isinstance(model, Encoder) else _encoder(model, device)
     opened.check_bundle(encoder.bundle)

@@ -14,10 +14,18 @@ import numpy.typing as npt
 
 from fusili_mir.arrays import Float32, Int64
 from fusili_mir.boundary import check_regular
-from fusili_mir.errors import InputError, MissingExtraError
+from fusili_mir.errors import InputError, MissingExtraError, option
 from fusili_mir.whole_files import write_whole
 
-__all__ = ["REPAIR", "FaissVectors", "Vectors", "faiss_factory", "import_faiss", "refine", "save_faiss"]
+__all__ = [
+    "FaissVectors",
+    "Vectors",
+    "faiss_factory",
+    "how_to_repair",
+    "import_faiss",
+    "refine",
+    "save_faiss",
+]
 
 _FLAT_MOST = 20_000
 _SCALAR_MOST = 200_000
@@ -29,7 +37,12 @@ _TRAINED = 64  # vectors for each list
 # product), and, in an index of kind "IxFI" (flat), the floats that follow.
 _FAISS_HEAD = struct.Struct("<4siq16x?iq")
 
-REPAIR = "run `fusili-mir index` again with --repair"
+
+def how_to_repair() -> str:
+    """Say how a damaged index becomes whole."""
+    return option("run `fusili-mir index` again with --repair", "call build_index again with repair=True")
+
+
 """What to do about damaged files, for messages."""
 
 
@@ -108,7 +121,7 @@ def save_faiss(path: Path, vectors: Float32, factory: str | None = None) -> None
 
 def _check_faiss_file(path: Path) -> None:
     """Raise an error if a file is no index of ours, or too small for what its head says: faiss would crash."""
-    check_regular(path, REPAIR)
+    check_regular(path, how_to_repair())
     with path.open("rb") as file:
         kind, dim, number, is_trained, metric, n_floats = _FAISS_HEAD.unpack(file.read(_FAISS_HEAD.size))
     bytes_of_one = dict.fromkeys((b"IxFI", b"IHNf", b"IwFl"), 4 * dim)
@@ -128,10 +141,10 @@ class FaissVectors:
             _check_faiss_file(path)
             self._index = faiss.read_index(str(path), faiss.IO_FLAG_MMAP_IFC)
         except Exception as error:  # faiss raises whatever a damaged file makes it trip over
-            raise InputError(f"{path}: missing or damaged; {REPAIR}") from error
+            raise InputError(f"{path}: missing or damaged; {how_to_repair()}") from error
         if self._index.d != embedding_dim:
             raise InputError(
-                f"{path}: vectors of {self._index.d} numbers, expected {embedding_dim}; {REPAIR}"
+                f"{path}: vectors of {self._index.d} numbers, expected {embedding_dim}; {how_to_repair()}"
             )
         self._first = first
         if hasattr(self._index, "hnsw"):

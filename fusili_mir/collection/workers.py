@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import multiprocessing
-import multiprocessing.connection
 import os
-import signal
-import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
@@ -16,6 +12,8 @@ from typing import Any, TypeVar
 
 from fusili_mir.dask_cluster import connect_to_dask
 from fusili_mir.errors import InputError
+from fusili_mir.spawned_process import WorkerContext
+from fusili_mir.worker_process import begin_worker
 
 __all__ = ["run_everywhere"]
 
@@ -27,7 +25,7 @@ _PER_WORKER = 2  # tasks that wait for each worker
 
 def run_everywhere(
     task: Callable[[T], R], items: Iterable[T], jobs: int = 1, dask: str | None = None
-) -> Iterator[tuple[T, R | BaseException]]:
+) -> Generator[tuple[T, R | BaseException], None, None]:
     """Run a task for each item, and yield items with their results as they come.
 
     Parameters
@@ -71,25 +69,14 @@ def run_everywhere(
 
 @contextmanager
 def _processes(jobs: int) -> Iterator[Executor]:
-    with ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn"), _end_with_parent) as executor:
+    context = WorkerContext()
+    with ProcessPoolExecutor(jobs, context, begin_worker, (os.getpid(),)) as executor:
         try:
             yield executor
-        except BaseException:
+        except BaseException:  # interrupted, perhaps: nobody waits for the files that they work on
             executor.shutdown(wait=False, cancel_futures=True)
+            context.kill()
             raise
-
-
-def _end_with_parent() -> None:
-    """End this process when the one that started it ends, even if that is killed."""
-    parent = multiprocessing.parent_process()
-    assert parent is not None  # noqa: S101
-
-    def watch() -> None:
-        multiprocessing.connection.wait([parent.sentinel])
-        os._exit(1)
-
-    threading.Thread(target=watch, daemon=True).start()
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends its workers
 
 
 @contextmanager
@@ -102,7 +89,7 @@ def _dask_workers(address: str) -> Iterator[tuple[Executor, int]]:
 
 def _run(
     executor: Executor, task: Callable[[T], R], items: Iterator[T], n_waiting: int
-) -> Iterator[tuple[T, R | BaseException]]:
+) -> Generator[tuple[T, R | BaseException], None, None]:
     """Keep some tasks waiting, never all of them: there may be a million files."""
     running: dict[Future[R], T] = {}
     broken = False

@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
-from fusili_mir.boundary import printable, read_limited, reading
-from fusili_mir.errors import InputError
+from fusili_mir.boundary import printable, read_limited, reading, refuse_address
+from fusili_mir.errors import InputError, option
 from fusili_mir.model.graph_checks import check_graph
 from fusili_mir.model.manifest import BUNDLE_FORMAT, AudioSpec, ImageSpec, Manifest, read_manifest
 from fusili_mir.short_repr import short_repr
@@ -118,6 +118,7 @@ def load_bundle(folder: str | Path) -> Bundle:
 
 
 def _load(folder: Path) -> Bundle:
+    refuse_address(folder, "download the bundle and give the name of its folder")
     if not (folder / _MANIFEST).is_file():
         found = (
             "a folder without manifest.json"
@@ -137,7 +138,8 @@ def default_bundle() -> Bundle:
     """Load the bundle that is installed with the package."""
     if not _DEFAULT_FOLDER.is_dir():
         raise InputError(
-            "no model comes with this installation; pass --model BUNDLE (in Python: load_bundle(folder)), or "
+            "no model comes with this installation; give one with "
+            f"{option('--model FOLDER', 'model=FOLDER')}, or "
             "install a release of fusili-mir"
         )
     return load_bundle(_DEFAULT_FOLDER)

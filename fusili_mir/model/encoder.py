@@ -163,7 +163,7 @@ class Encoder:
         ----------
         pages : Pages
         progress : bool
-            Whether to show a progress bar on a terminal.
+            Whether to show progress on standard error.
 
         Returns
         -------
@@ -253,7 +253,7 @@ class Encoder:
         recording : str, Path, (samples, rate), file object, Recording or HeardRecording
             Anything that `open_recording` opens, or one that has been read already at the bundle's sampling rate.
         progress : bool
-            Whether to show a progress bar on a terminal.
+            Whether to show progress on standard error.
         pitch : PitchCurve, optional
             How far the recording sounds above the pages of its score: it is encoded as if it sounded at their
             pitch. All times remain those of the recording.

@@ -69,7 +69,7 @@ def check_graph(name: str, graph: bytes) -> None:
     InputError
     """
     refuse_external_data(name, graph)
-    with reading(f"{name}: not an ONNX graph", "export the bundle again"):
+    with reading(name, "export the bundle again", "not an ONNX graph"):
         for item in _messages(graph, Field(0, BYTES, 0, 0, len(graph)), 7):
             _check(name, graph, item, {}, 0)
 

@@ -6,6 +6,7 @@ must contain all their weights. Only fields on the way from the model to its ten
 
 from __future__ import annotations
 
+from fusili_mir.boundary import reason
 from fusili_mir.errors import InputError
 from fusili_mir.limits import limit
 from fusili_mir.model.protobuf import BYTES, fields_of
@@ -52,7 +53,7 @@ def refuse_external_data(name: str, graph: bytes) -> None:
             raise ValueError("it contains no graph")
         external = _has_external_data(graph, "model", 0, len(graph), 0)
     except (ValueError, IndexError) as error:
-        raise InputError(f"{name}: not an ONNX graph ({error}); export the bundle again") from error
+        raise InputError(f"{name}: not an ONNX graph ({reason(error)}); export the bundle again") from error
     if external:
         raise InputError(
             f"{name}: keeps weights in another file; expected a graph that contains all its weights"

@@ -177,7 +177,7 @@ def pitches_on_axis(
     n_at_once : int
         Number of systems that are read at the same time.
     progress : bool
-        Whether to show a progress bar on a terminal.
+        Whether to show progress on standard error.
 
     Returns
     -------

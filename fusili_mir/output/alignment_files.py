@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Literal
 
 from fusili_mir.alignment.results import Alignment
-from fusili_mir.errors import InputError, OutputError
+from fusili_mir.errors import InputError, OutputError, option
 from fusili_mir.output.alignment_json import save_alignment_json
 from fusili_mir.output.alignment_tables import save_frames_csv, save_measures_csv, save_notes_csv
 from fusili_mir.output.alphatab_sync import save_sync_points
@@ -170,7 +170,7 @@ def write_formats(alignment: Alignment, folder: Path, formats: Sequence[str] = (
         except (ValueError, IndexError, KeyError) as error:  # partitura's writers, on unusual scores
             raise OutputError(
                 f"the alignment cannot be written as {name} ({type(error).__name__}: {error}); "
-                "choose other formats with --format"
+                f"choose other formats with {option('--format', 'formats')}"
             ) from error
 
 

@@ -89,6 +89,9 @@ def _score_as_mei(alignment: Alignment) -> tuple[etree._Element, dict[str, str]]
     parser = etree.XMLParser(resolve_entities=False, no_network=True, huge_tree=True)
     root = etree.fromstring(converted.encode(), parser)
     _complete_title(root, Path(score_file.filename).stem)
+    for ending in root.iter(f"{_MEI}ending"):
+        if ending.get("n"):
+            ending.set("n", "".join(str(ending.get("n")).split()))  # "1, 2" is not valid there, "1,2" is
     for program in root.iter(f"{_MEI}application"):
         program.attrib.pop("isodate", None)  # the time of the conversion: the same input gives the same file
     return root, xml_ids

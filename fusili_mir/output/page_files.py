@@ -47,7 +47,7 @@ def save_pages(pages: Pages, out: str | Path, force: bool = False, progress: boo
     force : bool
         Whether files in it may be replaced.
     progress : bool
-        Whether to show a progress bar on a terminal.
+        Whether to show progress on standard error.
     """
     with staged_folder(out, force) as folder:
         write_pages(pages, folder, progress)

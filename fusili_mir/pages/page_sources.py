@@ -22,7 +22,9 @@ from PIL import Image, ImageOps, UnidentifiedImageError
 
 from fusili_mir.arrays import GreyImage
 from fusili_mir.boundary import check_regular, printable, reading
-from fusili_mir.errors import InputError
+from fusili_mir.brought_files import is_sound, refuse_project
+from fusili_mir.errors import InputError, option
+from fusili_mir.library_noise import libraries_silenced
 from fusili_mir.limits import check_limit
 from fusili_mir.pages.heif import HEIF_SUFFIXES, is_heif, prepare_heif
 from fusili_mir.pages.page_ranges import parse_page_range, split_page_range
@@ -58,7 +60,7 @@ IMAGE_SUFFIXES = {
 """How the names of image files end."""
 
 _NEW_SUBFILE_TYPE, _REDUCED_OR_MASK = 254, 0b101  # a tag of TIFF, and its bits for thumbnails and masks
-_WHOLE = "expected a whole image"
+_WHOLE, _DAMAGED = "expected a whole image", "a damaged image"
 _A_SCORE = f"expected a score image, a PDF, or {SCORE_FORMATS}"
 
 
@@ -105,7 +107,7 @@ class ImagePage:
         with (
             _open_image(self.filename) as image,
             _pillow_silenced(),
-            reading(f"{self.filename}: a damaged image", _WHOLE),
+            reading(self.filename, _WHOLE, _DAMAGED),
         ):
             image.seek(self.index)
             check_page_size(printable(self.filename), *image.size)
@@ -195,7 +197,7 @@ def find_page_sources(
     name = str(first) if isinstance(first, str | os.PathLike) and len(several) == 1 else "the score"
     if chosen is not None:
         found = chosen.select(found, name)
-    check_limit("pages", len(found), printable(name), "choose some of them (--pages)")
+    check_limit("pages", len(found), printable(name), f"choose some of them ({option('--pages', 'pages')})")
     return found
 
 
@@ -234,7 +236,7 @@ def _given_pages(image: Image.Image, number: int) -> Iterator[GivenPage]:
     """List the pages of a PIL image; one that is opened from a TIFF may have several."""
     name = str(getattr(image, "filename", "")) or f"image {number + 1}"
     check_page_size(name, *image.size)
-    with _pillow_silenced(), reading(f"{name}: a damaged image", _WHOLE):
+    with _pillow_silenced(), reading(name, _WHOLE, _DAMAGED):
         for index in _images_of(image, name):
             if image.format == "TIFF":
                 image.seek(index)
@@ -283,7 +285,7 @@ def _pages(file: Path, dpi: float) -> Iterator[ImagePage | PdfPage]:
         yield from (PdfPage(file, index, dpi) for index in range(count_pdf_pages(file)))
     else:
         with _open_image(file) as image, _pillow_silenced():
-            with reading(f"{file}: a damaged image", _WHOLE):
+            with reading(file, _WHOLE, _DAMAGED):
                 indices = _images_of(image, str(file))
             yield from (ImagePage(file, index) for index in indices)
 
@@ -310,13 +312,13 @@ def _images_of(image: Image.Image, name: str) -> list[int]:
 
 @contextmanager
 def _pillow_silenced() -> Iterator[None]:
-    """Hide Pillow's warnings about large and damaged images: sizes are checked, errors are reported.
+    """Hide what Pillow and libtiff say of large and damaged images: sizes are checked, errors are reported.
 
     Its own limit, which no variable raises, is lifted meanwhile: every size is checked before pixels are read.
     """
     most_px, Image.MAX_IMAGE_PIXELS = Image.MAX_IMAGE_PIXELS, None
     try:
-        with warnings.catch_warnings():
+        with libraries_silenced(), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             yield
     finally:
@@ -332,4 +334,6 @@ def _open_image(filename: Path) -> Image.Image:
         try:
             return Image.open(filename)
         except UnidentifiedImageError as error:
-            raise InputError(f"{printable(filename)}: not a score that can be read; {expected}") from error
+            refuse_project(filename)
+            found = "a recording, not a score" if is_sound(filename) else "not a score that can be read"
+            raise InputError(f"{printable(filename)}: {found}; {expected}") from error

@@ -241,7 +241,7 @@ def load_pages(
         Whether to deskew pages that are turned by a few degrees. Boxes are then in pixels of the deskewed page;
         `Pages.skews` maps them to the original.
     progress : bool
-        Whether to show a progress bar on a terminal.
+        Whether to show progress on standard error.
     pages : str, optional
         Range of all these pages to use, such as "3-7" or "1,3-5", counted from 1; by default all.
 
@@ -312,7 +312,7 @@ def open_pages(
     dpi : float
         Resolution at which PDF pages are drawn.
     progress : bool
-        Whether to show a progress bar on a terminal.
+        Whether to show progress on standard error.
     pages : str, optional
         Range of pages to use, for images; see `load_pages`.
 

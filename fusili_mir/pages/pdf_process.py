@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fusili_mir.boundary import printable
-from fusili_mir.errors import InputError
+from fusili_mir.errors import InputError, option
 from fusili_mir.limits import limit
 from fusili_mir.pages.page_size import check_page_size
 from fusili_mir.worker_process import WorkerProcess
@@ -70,9 +70,13 @@ def _ask(filename: Path, request: dict[str, Any]) -> tuple[dict[str, Any], bytes
     with _WORKER.lock:
         got = _WORKER.ask_for_bytes(json.dumps(full), time_limit_sec)
     if got is None:
+        if request["index"] is None:
+            raise InputError(
+                f"{name}: PDFium {_WORKER.ending}; the PDF may be damaged: give its pages as images"
+            )
         raise InputError(
-            f"{name}: PDFium crashed on page {page}, took over {time_limit_sec:g} s or "
-            f"{limit('worker_bytes') / 1e9:.2g} GB; leave it out (--pages), or give the page as an image"
+            f"{name}: PDFium {_WORKER.ending} on page {page}; leave that page out "
+            f"({option('--pages', 'pages')}), or give it as an image"
         )
     answer: dict[str, Any] = json.loads(got[0])
     problem = answer.get("error")
@@ -83,9 +87,10 @@ def _ask(filename: Path, request: dict[str, Any]) -> tuple[dict[str, Any], bytes
     if problem == "unreadable" or (problem and request["index"] is None):
         raise InputError(f"{name}: the PDF is damaged or has no pages")
     if problem:
-        raise InputError(f"{name}: page {page} of the PDF is damaged; leave it out (--pages)")
+        way_out = f"leave it out ({option('--pages', 'pages')})"
+        raise InputError(f"{name}: page {page} of the PDF is damaged; {way_out}")
     return answer, got[1]
 
 
-_WORKER = WorkerProcess("fusili_mir.pages.pdf_worker")
+_WORKER = WorkerProcess("fusili_mir.pages.pdf_worker", most_bytes=lambda: limit("worker_bytes"))
 atexit.register(_WORKER.stop)

@@ -20,7 +20,7 @@ from typing import IO, Any
 import pypdfium2
 
 from fusili_mir.pages.pdf_fonts import use_built_in_fonts
-from fusili_mir.worker_limits import limit_memory, set_alarm
+from fusili_mir.worker_limits import limit_memory, while_asked
 
 
 def main() -> None:
@@ -31,12 +31,11 @@ def main() -> None:
     use_built_in_fonts()
     for line in sys.stdin:
         request = json.loads(line)
-        set_alarm(request["time_limit_sec"])
-        try:
-            answer, pixels = _answer(request)
-        except Exception as error:  # noqa: BLE001 - pypdfium2 raises whatever it trips over
-            answer, pixels = {"error": "damaged", "text": str(error)}, b""
-        set_alarm(0)
+        with while_asked(request["time_limit_sec"]):
+            try:
+                answer, pixels = _answer(request)
+            except Exception as error:  # noqa: BLE001 - pypdfium2 raises whatever it trips over
+                answer, pixels = {"error": "damaged", "text": str(error)}, b""
         answers.write(json.dumps(answer).encode() + b"\n")
         answers.write(pixels)
         answers.flush()

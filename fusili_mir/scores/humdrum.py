@@ -15,6 +15,7 @@ from pathlib import Path
 
 import partitura as pt
 
+from fusili_mir.boundary import reason
 from fusili_mir.scores.score_warning import ScoreWarning
 from fusili_mir.scores.verovio_process import convert_to_mei
 
@@ -98,7 +99,7 @@ def humdrum_note_ids(filename: str, text: str, verovio_ids: list[str]) -> dict[s
                     ids[place] = str(note.id)
     except Exception as error:  # noqa: BLE001 - partitura raises whatever its parsing trips over
         warnings.warn(
-            f"{filename}: partitura's own reader of kern fails on it ({type(error).__name__}: {error}), so "
+            f"{filename}: partitura's own reader of kern fails on it ({reason(error)}), so "
             "there are no ids of partitura's; notes are named as in a file without ids (p0n0, ...)",
             ScoreWarning,
             stacklevel=2,

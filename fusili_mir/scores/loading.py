@@ -23,7 +23,7 @@ from typing import Any, TypeAlias
 import partitura as pt
 from partitura.io.importmatch import load_matchfile
 
-from fusili_mir.boundary import printable, reading
+from fusili_mir.boundary import printable, reading, reason
 from fusili_mir.errors import InputError
 from fusili_mir.scores.humdrum import humdrum_note_ids, humdrum_to_mei
 from fusili_mir.scores.measure_lengths import share_measure_lengths
@@ -223,8 +223,7 @@ def _checked(score: pt.score.Score, filename: str) -> pt.score.Score:
 
 
 def _unreadable(filename: str, error: Exception) -> InputError:
-    said = printable(error if isinstance(error, InputError) else f"{type(error).__name__}: {error}")
-    return InputError(f"{filename}: partitura cannot read it ({said}); is it a complete score?")
+    return InputError(f"{filename}: partitura cannot read it ({printable(reason(error))}); {_COMPLETE}")
 
 
 def _leave_out(score: pt.score.Score, score_file: ScoreFile) -> None:

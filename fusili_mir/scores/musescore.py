@@ -9,9 +9,11 @@ import sys
 import tempfile
 from pathlib import Path
 
-from fusili_mir.boundary import read_limited
+from fusili_mir.boundary import read_limited, reason
+from fusili_mir.brought_files import NOTATION_PROGRAMS
 from fusili_mir.errors import InputError
 from fusili_mir.limits import limit
+from fusili_mir.worker_process import ending_with_caller
 
 __all__ = ["convert_with_musescore", "find_musescore"]
 
@@ -46,9 +48,10 @@ def convert_with_musescore(filename: str | Path) -> bytes:
     """
     program = find_musescore()
     if program is None:
+        writer = NOTATION_PROGRAMS.get(Path(filename).suffix.lower(), "MuseScore")
         raise InputError(
-            f"{filename}: only MuseScore reads this format, and it is not installed (looked for "
-            f"{', '.join(_NAMES[:6])}, ...); install MuseScore, or save the score as MusicXML"
+            f"{filename}: can be read only with MuseScore, which is not installed (no program {_NAMES[4]} or "
+            f"{_NAMES[1]} was found); install it, or export MusicXML from {writer}"
         )
     with tempfile.TemporaryDirectory() as folder:
         result = Path(folder) / "score.musicxml"
@@ -58,10 +61,18 @@ def convert_with_musescore(filename: str | Path) -> bytes:
         command = [program, "-f", "-o", str(result), str(Path(filename).resolve())]
         try:
             done = subprocess.run(  # noqa: S603 - a program from the path, without a shell
-                command, capture_output=True, timeout=limit("musescore_sec"), env=environment, check=False
+                ending_with_caller(command),
+                capture_output=True,
+                timeout=limit("musescore_sec"),
+                env=environment,
+                check=False,
             )
-        except (OSError, subprocess.TimeoutExpired) as error:
-            raise InputError(f"{filename}: {program} cannot convert it ({error})") from error
+        except subprocess.TimeoutExpired as error:
+            raise InputError(
+                f"{filename}: {program} took more than {error.timeout:g} s to convert it; export MusicXML by hand"
+            ) from error
+        except OSError as error:
+            raise InputError(f"{filename}: {program} cannot be started ({reason(error)})") from error
         if done.returncode or not result.is_file():
             said = done.stderr.decode(errors="replace").strip().splitlines()
             raise InputError(

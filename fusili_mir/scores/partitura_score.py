@@ -14,6 +14,7 @@ import mido
 import partitura as pt
 from partitura import score as ps
 
+from fusili_mir.boundary import reason
 from fusili_mir.errors import InputError
 from fusili_mir.limits import check_limit
 from fusili_mir.scores.midi_notation import grid_error
@@ -90,7 +91,7 @@ def load_score_midi(filename: str) -> ps.Score:
         raise
     except Exception as error:  # partitura and mido raise whatever their parsing trips over
         raise InputError(
-            f"{filename}: partitura cannot read it as a score ({type(error).__name__}: {error}); expected a MIDI "
+            f"{filename}: partitura cannot read it as a score ({reason(error)}); expected a MIDI "
             "file with notes"
         ) from error
     left_out = [part for number, part in enumerate(score.parts) if number in drums]

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TypeAlias
 
-from fusili_mir.boundary import read_text_limited
+from fusili_mir.boundary import read_text_limited, refuse_address
 from fusili_mir.errors import InputError
 from fusili_mir.limits import check_limit
 
@@ -42,6 +42,7 @@ def read_playing_order(order: PlayingOrder) -> str:
         len(order) < 4096 and "\n" not in order and Path(order).is_file()
     )
     if not is_file:
+        refuse_address(order)
         return str(order)
     lines = read_text_limited(Path(order), "table_bytes", _EXPECTED).splitlines()
     text = " ".join(line.split("#")[0] for line in lines)

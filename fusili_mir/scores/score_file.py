@@ -8,6 +8,7 @@ ids the results have.
 
 from __future__ import annotations
 
+import codecs
 import re
 import warnings
 from collections import Counter
@@ -18,10 +19,12 @@ from typing import Literal
 
 from lxml import etree
 
+from fusili_mir.brought_files import is_picture, is_sound, refuse_project
 from fusili_mir.errors import InputError
 from fusili_mir.scores.mei_readings import music_of, take_first_movement, take_first_readings
 from fusili_mir.scores.musicxml_repair import repaired_musicxml
 from fusili_mir.scores.printed_parts import left_out_parts
+from fusili_mir.scores.score_formats import SCORE_FORMATS
 from fusili_mir.scores.score_limits import check_score_numbers
 from fusili_mir.scores.score_warning import ScoreWarning
 from fusili_mir.scores.untrusted_xml import parse_xml, read_bytes, read_mxl
@@ -32,6 +35,7 @@ _MEI = "{http://www.music-encoding.org/ns/mei}"
 _XML_ID = "{http://www.w3.org/XML/1998/namespace}id"
 
 _READABLE_ACCIDENTALS = ("sharp", "natural", "flat", "double-sharp", "double-flat")
+_XML_OR_ZIP = (b"<", b"PK", codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _SAFE_ID = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,15}")
 
 
@@ -134,6 +138,12 @@ def read_score_file(filename: str | Path) -> ScoreFile:
         If the file is missing, too large, not a score, or has no notes with a pitch.
     """
     data = read_bytes(filename)
+    if not data.lstrip().startswith(_XML_OR_ZIP):
+        refuse_project(filename)
+        found = (
+            "a recording" if is_sound(filename) else "an image" if is_picture(filename) else "another file"
+        )
+        raise InputError(f"{filename}: {found}; expected a symbolic score: {SCORE_FORMATS}")
     return parse_score(read_mxl(data, str(filename)) if data.startswith(b"PK") else data, str(filename))
 
 

@@ -10,6 +10,7 @@ import partitura as pt
 from lxml import etree
 from partitura import score as ps
 
+from fusili_mir.boundary import reason
 from fusili_mir.errors import InputError
 from fusili_mir.scores.midi_notation import is_notated, notate, split_staves
 from fusili_mir.scores.part_copies import copy_part
@@ -78,7 +79,7 @@ def write_score_file(score: ps.Score, filename: str, may_round: bool = True) -> 
             data = pt.save_musicxml(copies)
     except Exception as error:  # partitura raises whatever its writer trips over
         raise InputError(
-            f"{filename}: partitura cannot write it as MusicXML ({type(error).__name__}: {error}); is it whole?"
+            f"{filename}: partitura cannot write it as MusicXML ({reason(error)}); is it a complete score?"
         ) from error
     score_file = replace(parse_score(data, filename), given_ids={})
     for element, own_lengths in zip(score_file.root.iterfind("part"), lengths, strict=True):

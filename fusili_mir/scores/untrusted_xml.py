@@ -27,14 +27,14 @@ def read_bytes(filename: str | Path) -> bytes:
     """Return the content of a score, if it is neither empty nor too large."""
     data = read_limited(Path(filename), "score_bytes", f"expected {SCORE_FORMATS}")
     if not data.strip():
-        raise InputError(f"{filename}: the file is empty, expected {SCORE_FORMATS}")
+        raise InputError(f"{filename}: the file is empty; expected {SCORE_FORMATS}")
     return data
 
 
 def read_mxl(data: bytes, filename: str) -> bytes:
     """Return the score inside an MXL archive; the archive's container file names it."""
     with (
-        reading(f"{filename}: a damaged or encrypted MXL archive", "save the score again"),
+        reading(filename, "export the score again", "a damaged or encrypted MXL archive"),
         zipfile.ZipFile(io.BytesIO(data)) as archive,
     ):
         names = archive.namelist()
@@ -50,7 +50,7 @@ def read_mxl(data: bytes, filename: str) -> bytes:
         if path.is_absolute() or ".." in path.parts or "\\" in name:
             raise InputError(f"{filename}: its container points outside the archive ({name!r}); refused")
         if name not in names:
-            raise InputError(f"{filename}: a zip archive without a score inside, expected an MXL file")
+            raise InputError(f"{filename}: a zip archive without a score inside; expected an MXL file")
         return _read_member(archive, name, filename)
 
 
@@ -76,7 +76,7 @@ def parse_xml(data: bytes, filename: str) -> etree._Element:
     except etree.XMLSyntaxError as error:
         if not {entry.type_name for entry in parser.error_log} <= _ID_ERRORS:
             raise InputError(
-                f"{filename}: not well-formed XML, expected {SCORE_FORMATS} ({' '.join(error.msg.split())})"
+                f"{filename}: damaged XML ({' '.join(error.msg.split())}); export the score again"
             ) from error
         root = etree.fromstring(data, _parser(recover=True))
     document_type = root.getroottree().docinfo.internalDTD

@@ -12,7 +12,8 @@ from collections.abc import Sequence
 from typing import Any, Literal
 
 from fusili_mir.errors import InputError
-from fusili_mir.limits import limit
+from fusili_mir.limits import LIMITS_VARIABLE, limit
+from fusili_mir.worker_ending import WorkerEnding
 from fusili_mir.worker_process import WorkerProcess
 
 __all__ = ["convert_to_mei", "render_excerpts", "render_svgs"]
@@ -120,12 +121,18 @@ def _ask(
     with _WORKER.lock:
         answer = _WORKER.ask(json.dumps(request), time_limit_sec)
     if answer is None:
-        raise InputError(
-            f"{filename}: Verovio crashed on it, or took over {time_limit_sec:g} s or "
-            f"{limit('worker_bytes') / 1e9:.2g} GB; is the score damaged?"
-        )
+        place = f" on {_WORKER.place}" if _WORKER.place else ""
+        raise InputError(f"{filename}: Verovio {_WORKER.ending}{place}; {_way_out(_WORKER.ending)}")
     return json.loads(answer)
 
 
-_WORKER = WorkerProcess("fusili_mir.scores.verovio_worker")
+def _way_out(ending: WorkerEnding) -> str:
+    if ending.took_too_much_memory:
+        return f"divide the score, or set {LIMITS_VARIABLE}=worker_bytes={2 * limit('worker_bytes'):.0f}"
+    if ending.expired_sec is not None:
+        return f"divide the score, or set {LIMITS_VARIABLE}=verovio_sec={2 * limit('verovio_sec'):g}"
+    return "the score may be damaged: export it again, or give its pages as a PDF"
+
+
+_WORKER = WorkerProcess("fusili_mir.scores.verovio_worker", most_bytes=lambda: limit("worker_bytes"))
 atexit.register(_WORKER.stop)

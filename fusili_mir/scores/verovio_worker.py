@@ -13,10 +13,12 @@ import json
 import locale
 import os
 import sys
+from typing import Any
 
 import verovio
 
-from fusili_mir.worker_limits import limit_memory, set_alarm
+from fusili_mir.worker_limits import limit_memory, while_asked
+from fusili_mir.worker_process import say_place
 
 
 def main() -> None:
@@ -29,31 +31,38 @@ def main() -> None:
     toolkit = verovio.toolkit()
     for line in sys.stdin:
         request = json.loads(line)
-        set_alarm(request["time_limit_sec"])
-        toolkit.resetOptions()
-        toolkit.setInputFrom(request["input_from"])
-        toolkit.setOptions(request["options"])
-        loaded = toolkit.loadData(request["data"])
-        answer: str | list[str] | list[list[str]] | None = None
-        if loaded and request["to"] == "mei":
-            answer = toolkit.getMEI()
-        elif loaded and request["to"] == "svg":
-            answer = _pages(toolkit)
-        elif loaded:
-            answer = [_excerpt(toolkit, span) for span in request["to"]]
-        set_alarm(0)
+        say_place()
+        with while_asked(request["time_limit_sec"]):
+            answer = _answer(toolkit, request)
         answers.write(json.dumps(answer) + "\n")
         answers.flush()
 
 
-def _pages(toolkit: verovio.toolkit) -> list[str]:
-    return [toolkit.renderToSVG(page + 1) for page in range(toolkit.getPageCount())]
+def _answer(toolkit: verovio.toolkit, request: dict[str, Any]) -> str | list[str] | list[list[str]] | None:
+    toolkit.resetOptions()
+    toolkit.setInputFrom(request["input_from"])
+    toolkit.setOptions(request["options"])
+    if not toolkit.loadData(request["data"]):
+        return None
+    if request["to"] == "mei":
+        mei: str = toolkit.getMEI()
+        return mei
+    if request["to"] == "svg":
+        return [_page(toolkit, page) for page in range(1, toolkit.getPageCount() + 1)]
+    return [_excerpt(toolkit, span) for span in request["to"]]
+
+
+def _page(toolkit: verovio.toolkit, page: int) -> str:
+    say_place(f"page {page}")
+    svg: str = toolkit.renderToSVG(page)
+    return svg
 
 
 def _excerpt(toolkit: verovio.toolkit, span: str) -> list[str]:
+    say_place(f"measures {span}")
     toolkit.select({"measureRange": span})
     toolkit.redoLayout()
-    return _pages(toolkit)
+    return [toolkit.renderToSVG(page + 1) for page in range(toolkit.getPageCount())]
 
 
 if __name__ == "__main__":

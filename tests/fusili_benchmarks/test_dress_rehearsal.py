@@ -13,7 +13,7 @@ from fusili_training.evaluation.published import TABLES
 
 
 def test_a_row_goes_from_scores_to_the_table_under_bfloat16_on_two_ranks(
-    tmp_path: Path, bank_cache: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     rehearse(tmp_path / "out", ["table2-global"])  # alpha 0: its first validation needs the global heads
     said = capsys.readouterr().out

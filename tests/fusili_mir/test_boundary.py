@@ -1,24 +1,36 @@
 from __future__ import annotations
 
+import json
+import logging
 import os
+import re
 import warnings
+import zipfile
+import zlib
 from pathlib import Path
 
 import pytest
 
-from fusili_mir.boundary import printable, read_limited, read_text_limited, reading
+from fusili_mir.boundary import printable, read_limited, read_text_limited, reading, refuse_address
 from fusili_mir.errors import FusiliWarning, InputError, MissingExtraError
 
 
 @pytest.mark.parametrize(
     ("error", "reason"),
     [
-        (KeyError("x"), "KeyError: 'x'"),
-        (RecursionError("deep"), "nested too deeply"),
+        (KeyError("x"), "it is incomplete or contradicts itself"),
+        (TypeError("int() argument must be a string"), "it is incomplete or contradicts itself"),
+        (ValueError("invalid literal for int() with base 10: '1e9'"), "'1e9' where a number is expected"),
+        (RuntimeError(), "it is incomplete or contradicts itself"),
+        (RecursionError("deep"), "it is nested too deeply"),
         (MemoryError(), "it takes too much memory"),
+        (EOFError(), "it ends too early"),
         (OSError(28, "No space left on device"), "No space left on device"),
-        (ValueError("two\nlines"), "ValueError: two lines"),
-        (RuntimeError(), "RuntimeError"),
+        (OSError("image file is truncated"), "image file is truncated"),
+        (zipfile.BadZipFile("two\nlines"), "two"),
+        (zlib.error("Error -3 while decompressing data"), "its compressed data are damaged"),
+        (UnicodeDecodeError("utf-8", b"a\xff", 1, 2, "invalid start byte"), "not a text in UTF-8, byte 1"),
+        (json.JSONDecodeError("Extra data", "{}}", 2), "not JSON at line 1, column 3: Extra data"),
     ],
 )
 def test_whatever_is_raised_becomes_one_line(error: Exception, reason: str) -> None:
@@ -26,6 +38,37 @@ def test_whatever_is_raised_becomes_one_line(error: Exception, reason: str) -> N
         raise error
     assert str(refused.value) == f"a.xml: cannot be read ({reason}); expected a score"
     assert refused.value.__cause__ is error
+
+
+def test_verbose_tells_what_was_raised(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, "fusili_mir")
+    with pytest.raises(InputError), reading("a.xml", "expected a score"):
+        raise KeyError("n1177")
+    assert caplog.messages == ["KeyError: 'n1177'"]
+
+
+def test_a_file_that_is_not_there_is_not_found(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"a\.csv: not found; expected a table"):
+        read_limited(tmp_path / "a.csv", "table_bytes", "expected a table")
+
+
+@pytest.mark.parametrize(
+    ("name", "shown", "advice"),
+    [
+        (Path("https://example.org/a.mxl"), "https://example.org/a.mxl", "download the file"),
+        ("S3://bucket/a.mxl", "S3://bucket/a.mxl", "download the file"),
+        (Path("ftp://example.org/a.mxl").absolute(), "ftp://example.org/a.mxl", "download the file"),
+        ("file:///home/me/a.mxl", "file://home/me/a.mxl", "give its name without file:"),
+    ],
+)
+def test_an_address_is_refused_as_one(name: str | Path, shown: str, advice: str) -> None:
+    with pytest.raises(InputError, match=re.escape(f"{shown}: an address, not a file; {advice}")):
+        refuse_address(name)
+
+
+@pytest.mark.parametrize("name", ["C:/music/a.mxl", "a.mxl", "take 1: http/a.mxl", "scan.pdf#3-7"])
+def test_a_name_that_may_be_that_of_a_file_is_no_address(name: str) -> None:
+    refuse_address(name)
 
 
 def test_what_was_said_already_and_warnings_pass() -> None:

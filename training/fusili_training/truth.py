@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from fusili_mir.boundary import reason
 from fusili_mir.errors import InputError
 
 __all__ = ["TRUTH_DTYPE", "TruthArray", "first_struck_sec", "truth_from_json", "truth_to_json"]
@@ -61,6 +62,6 @@ def truth_from_json(notes: list[dict[str, Any]]) -> TruthArray:
         return np.array([tuple(note[name] for name in names) for note in notes], dtype=TRUTH_DTYPE)
     except (KeyError, TypeError, ValueError) as error:
         raise InputError(
-            f"the notes of a segment cannot be read ({type(error).__name__}: {error}); "
+            f"the notes of a segment cannot be read ({reason(error)}); "
             f"expected objects with {', '.join(names)}"
         ) from error

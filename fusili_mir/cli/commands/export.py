@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from fusili_mir.boundary import reason
 from fusili_mir.cli.verbosity import say_summary
 from fusili_mir.errors import InputError, MissingExtraError
 from fusili_mir.staging import check_output_folder
@@ -112,7 +113,9 @@ def _read_figures(path: Path) -> dict[str, Any]:
     try:
         figures = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise InputError(f"{path}: cannot be read as JSON ({error})") from error
+        raise InputError(
+            f"{path}: cannot be read ({reason(error)}); expected a JSON object of figures"
+        ) from error
     if not isinstance(figures, dict):
         raise InputError(f"{path}: holds a {type(figures).__name__}; expected a JSON object of figures")
     return figures

@@ -83,7 +83,9 @@ def evaluation_packages() -> Iterator[None]:
 def expect_paths(paths: tuple[Path, ...], number: int | None, what: str) -> tuple[Path, ...]:
     """Return the paths if there are `number` of them; None: at least 2."""
     if len(paths) != number if number is not None else len(paths) < 2:
-        raise click.UsageError(f"{len(paths)} arguments; expected {what}")
+        raise click.UsageError(
+            f"found {len(paths)} argument{'' if len(paths) == 1 else 's'}; expected {what}"
+        )
     return paths
 
 

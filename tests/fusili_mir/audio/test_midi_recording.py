@@ -6,22 +6,12 @@ import mido
 import numpy as np
 import pytest
 
-from fusili_mir.audio import soundfonts
 from fusili_mir.audio.midi_recording import MidiRecording, is_midi_file, open_midi_recording
 from fusili_mir.audio.opening import open_recording
 from fusili_mir.audio.recording import read_recording
-from fusili_mir.audio.soundfonts import find_fluidsynth, find_soundfonts
 from fusili_mir.errors import InputError, MissingExtraError
 
-
-def can_play() -> bool:
-    try:
-        return bool(find_fluidsynth() and find_soundfonts())
-    except MissingExtraError:
-        return False
-
-
-needs_fluidsynth = pytest.mark.skipif(not can_play(), reason="fluidsynth or a soundfont is not installed")
+needs_fluidsynth = pytest.mark.usefixtures("soundfont")
 
 
 def write_midi(filename: Path, n_notes: int = 1) -> Path:
@@ -56,8 +46,7 @@ def test_without_fluidsynth_or_soundfonts_the_message_says_what_to_install(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write_midi(tmp_path / "a.mid")
-    monkeypatch.setattr(soundfonts, "_FOLDERS", ())
-    monkeypatch.delenv("FUSILI_SOUNDFONTS", raising=False)
+    monkeypatch.setenv("FUSILI_SOUNDFONTS", str(tmp_path))
     expected = r"a\.mid: a MIDI file, .* `apt-get install .* timgm6mb-soundfont`, or give a sound file"
     with pytest.raises(MissingExtraError, match=expected):
         open_recording(tmp_path / "a.mid")

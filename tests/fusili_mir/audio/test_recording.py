@@ -140,7 +140,7 @@ WITH_INFINITIES[8_000] = [np.inf, -np.inf]
             "a web page, not a sound file",
         ),
         ("noise.raw", content(bytes(1_000)), "not a sound file"),
-        ("image.png", content(b"\x89PNG\r\n\x1a\n" + bytes(100)), "not a sound file"),
+        ("image.png", content(b"\x89PNG\r\n\x1a\n" + bytes(100)), "an image or a PDF, not a recording"),
         ("cut.flac", cut_flac, "cut.flac: "),
         ("folder", Path.mkdir, "a folder; expected a sound file"),
         ("none.wav", lambda path: None, "not found; expected a sound file"),

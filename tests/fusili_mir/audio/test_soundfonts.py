@@ -9,15 +9,21 @@ from fusili_mir.audio.soundfonts import Soundfont, debian_package, find_soundfon
 from fusili_mir.errors import MissingExtraError
 
 
-def test_own_folders_are_searched_and_links_are_followed(
+def test_own_folders_are_searched_in_place_of_the_usual_ones_and_links_are_followed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tmp_path / "Mine.sf2").write_bytes(b"RIFF")
-    (tmp_path / "default.sf2").symlink_to("Mine.sf2")
-    (tmp_path / "broken.sf3").symlink_to("nowhere.sf3")
-    monkeypatch.setenv("FUSILI_SOUNDFONTS", str(tmp_path))
-    monkeypatch.setattr(soundfonts, "_FOLDERS", ())
-    assert find_soundfonts() == [Soundfont("Mine", tmp_path / "Mine.sf2", "unknown")]
+    usual, own = tmp_path / "usual", tmp_path / "own"
+    for folder in (usual, own):
+        folder.mkdir()
+    (usual / "Usual.sf2").write_bytes(b"RIFF")
+    (own / "Mine.sf2").write_bytes(b"RIFF")
+    (own / "default.sf2").symlink_to("Mine.sf2")
+    (own / "broken.sf3").symlink_to("nowhere.sf3")
+    monkeypatch.setattr(soundfonts, "_FOLDERS", (str(usual),))
+    monkeypatch.setenv("FUSILI_SOUNDFONTS", "")
+    assert [font.name for font in find_soundfonts()] == ["Usual"]
+    monkeypatch.setenv("FUSILI_SOUNDFONTS", str(own))
+    assert find_soundfonts() == [Soundfont("Mine", own / "Mine.sf2", "unknown")]
 
 
 def test_known_soundfonts_come_first_whatever_their_names(
@@ -26,7 +32,6 @@ def test_known_soundfonts_come_first_whatever_their_names(
     for name in ("Accordion", "TimGM6mb", "FluidR3_GM"):
         (tmp_path / f"{name}.sf2").write_bytes(b"RIFF")
     monkeypatch.setenv("FUSILI_SOUNDFONTS", str(tmp_path))
-    monkeypatch.setattr(soundfonts, "_FOLDERS", ())
     assert [font.name for font in find_soundfonts()] == ["FluidR3_GM", "TimGM6mb", "Accordion"]
 
 

@@ -1,5 +1,6 @@
 """`fusili-mir export`, from a checkpoint of a small model to a bundle that the runtime reads."""
 
+import contextlib
 import json
 import re
 from pathlib import Path
@@ -73,7 +74,8 @@ def bundle(folder: Path, checkpoint: Path) -> Bundle:
         "--quality",
         folder / "quality.json",
     ]
-    assert run("export", checkpoint, "-o", folder / "bundle", *options) == 0
+    with contextlib.chdir(folder):
+        assert run("export", checkpoint, "-o", "bundle", *options) == 0
     return load_bundle(folder / "bundle")
 
 

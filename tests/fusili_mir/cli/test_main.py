@@ -5,6 +5,7 @@ import shlex
 import subprocess
 import sys
 import warnings
+from pathlib import Path
 
 import click
 import pytest
@@ -115,7 +116,7 @@ def test_a_shell_completes_commands_options_and_choices() -> None:
     assert "complete -o nosort -F _fusili_mir_completion fusili-mir" in source.stdout
     assert complete("fusili-mir al", "al") == ["plain,align", "plain,align-many"]
     assert "plain,--verbose" in complete("fusili-mir align --ver", "--ver")
-    assert complete("fusili-mir align --unfold m", "m") == ["plain,maximal", "plain,minimal"]
+    assert complete("fusili-mir align --repeats m", "m") == ["plain,maximal", "plain,minimal"]
     assert complete("fusili-mir align pie", "pie") == ["file,pie"]  # the shell completes files
 
 
@@ -128,12 +129,32 @@ def test_names_cannot_command_the_terminal(capsys: pytest.CaptureFixture[str]) -
     assert shown.out == "1 page -> out?[31m\n?red\n"
 
 
-@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no device that is always full")  # noqa: PTH110
-def test_a_full_disk_behind_standard_output_is_one_line() -> None:
-    code = "from fusili_mir.cli.main import main; main(['info'])"
-    with open("/dev/full", "w") as full:  # noqa: PTH123
-        done = subprocess.run(
-            [sys.executable, "-c", code], stdout=full, stderr=subprocess.PIPE, text=True, check=False
-        )
+needs_full_device = pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
+
+
+@needs_full_device
+@pytest.mark.parametrize("buffered", [True, False])
+def test_a_full_disk_behind_standard_output_is_one_line(buffered: bool) -> None:
+    command = [sys.executable, *([] if buffered else ["-u"])]
+    command += ["-c", "from fusili_mir.cli.main import main; main(['info'])"]
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
     assert done.returncode == 1
     assert done.stderr == "fusili-mir: standard output: cannot be written (No space left on device)\n"
+
+
+@needs_full_device
+@pytest.mark.parametrize("arguments", [["--version"], ["--help"], ["align", "--help"]])
+def test_help_and_version_on_a_full_disk_are_one_line_too(arguments: list[str]) -> None:
+    command = [sys.executable, "-c", f"from fusili_mir.cli.main import main; main({arguments})"]
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert done.returncode == 1
+    assert done.stderr == "fusili-mir: standard output: cannot be written (No space left on device)\n"
+
+
+@needs_full_device
+def test_an_error_that_nobody_can_be_told_is_seen_by_the_exit_code() -> None:
+    command = [sys.executable, "-c", "from fusili_mir.cli.main import main; main(['info', 'no such bundle'])"]
+    with Path("/dev/full").open("w") as full:
+        assert subprocess.run(command, stdout=full, stderr=full, check=False).returncode == 1

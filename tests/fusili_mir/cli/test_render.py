@@ -28,9 +28,14 @@ def recipe_file(small_recipe: RenderRecipe, tmp_path: Path) -> Path:
 
 
 def test_render_writes_shards_a_manifest_and_a_sheet(
-    corpus: Path, recipe_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    corpus: Path,
+    recipe_file: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    out, sheet = tmp_path / "data", tmp_path / "sheet.png"
+    monkeypatch.chdir(tmp_path)
+    out, sheet = Path("data"), Path("sheet.png")
     options = ["--recipe", recipe_file, "--limit", 2, "--seed", 5, "--jobs", 1, "--contact-sheet", sheet]
     assert _run("render", corpus, "-o", out, *options) == 0
     assert "segments, 2 of 2 pieces" in capsys.readouterr().out

@@ -1,3 +1,4 @@
+import contextlib
 import csv
 import os
 import signal
@@ -78,7 +79,8 @@ def steps(folder: Path) -> list[dict[str, str]]:
 def finished(data: Path, recipe: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("runs") / "finished"
     torch.set_num_threads(1)
-    assert call(recipe, "--data", data, "--out", folder) == 0
+    with contextlib.chdir(folder.parent):
+        assert call(recipe, "--data", data, "--out", folder.name) == 0
     return folder
 
 

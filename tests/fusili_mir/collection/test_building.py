@@ -170,11 +170,35 @@ def test_processes_and_a_cluster_build_the_same_index(files: Path, built: Path, 
     two = build(files, tmp_path / "two", files / "scores", files / "recordings", jobs=2)
     assert content(two.index) == expected
     with LocalCluster(  # type: ignore[no-untyped-call]
-        n_workers=1, threads_per_worker=1, processes=False, dashboard_address=None
+        n_workers=1, threads_per_worker=1, processes=False, dashboard_address=":0"
     ) as cluster:
         paths = (files / "scores", files / "recordings")
         far = build(files, tmp_path / "far", *paths, dask=cluster.scheduler_address)
     assert content(far.index) == expected
+
+
+PLAIN = """
+import sys
+import fusili_mir as fm
+print("begin", flush=True)
+report = fm.build_index(sys.argv[1:3], "index", model=sys.argv[3], jobs=2)
+print(sorted(file.status for file in report.files))
+"""
+
+
+def test_a_script_without_a_guard_uses_several_processes(files: Path, tmp_path: Path) -> None:
+    (tmp_path / "plain.py").write_text(PLAIN)
+    program = [
+        sys.executable,
+        "plain.py",
+        *(str(files / name) for name in ("scores", "recordings", "bundle")),
+    ]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    done = subprocess.run(
+        program, cwd=tmp_path, env=environment, capture_output=True, encoding="utf-8", check=False
+    )
+    assert done.stdout == f"begin\n{['added'] * 6 + ['failed']}\n", done.stderr
+    assert done.stderr == ""
 
 
 def test_a_cluster_that_does_not_answer_is_one_line(files: Path, tmp_path: Path) -> None:

@@ -171,7 +171,7 @@ def test_an_answer_that_is_no_longer_there_is_not_opened(
 
 
 def test_open_aligns_the_query_with_the_best_answer_and_serves_the_view(files: Path, tmp_path: Path) -> None:
-    query = ["search", files / "index", files / "elm.flac", "--open", "-o", tmp_path / "out"]
+    query = ["search", files / "index", files / "elm.flac", "--open", "-o", "out"]
     code = (  # a shell that runs the tests in the background disables Ctrl-C
         "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
         "from fusili_mir.cli.main import main; main()"
@@ -181,6 +181,7 @@ def test_open_aligns_the_query_with_the_best_answer_and_serves_the_view(files: P
         [*program, "--model", str(files / "bundle"), "--kind", "score"],
         stdout=subprocess.PIPE,
         encoding="utf-8",
+        cwd=tmp_path,
         env={**os.environ, "BROWSER": "true", "PYTHONUNBUFFERED": "1"},
     )
     assert serving.stdout is not None

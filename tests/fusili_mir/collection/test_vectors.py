@@ -13,7 +13,7 @@ from fusili_mir.collection.milvus_vectors import MilvusVectors, save_to_milvus
 from fusili_mir.collection.vectors import FaissVectors, save_faiss
 from fusili_mir.errors import InputError
 
-needs_milvus = pytest.mark.skipif(find_spec("milvus_lite") is None, reason="needs milvus-lite")
+needs_milvus = pytest.mark.skipif(find_spec("milvus_lite") is None, reason="No module named 'milvus_lite'")
 
 
 @pytest.fixture

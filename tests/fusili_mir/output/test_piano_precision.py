@@ -27,7 +27,8 @@ def test_a_pick_up_is_the_end_of_measure_0_and_what_is_repeated_is_left_out(repe
 
 
 def test_the_file_is_what_parangonar_writes_for_piano_precision(duet: Alignment, tmp_path: Path) -> None:
-    evaluate = pytest.importorskip("parangonar.evaluate.io")
+    from parangonar.evaluate import io as evaluate
+
     assert duet.played is not None
     evaluate.save_piano_precision_csv(
         duet.performance, duet.played.score[0], duet.note_alignment, str(tmp_path / "theirs.csv")

@@ -181,7 +181,7 @@ def test_a_huge_image_is_refused_before_it_is_decoded(tmp_path: Path) -> None:
     ("data", "said"),
     [
         (b"", "the file is empty"),
-        (b"RIFF....WAVEfmt ", "not a score that can be read"),
+        (b"RIFF....WAVEfmt ", "a recording, not a score; expected PDF"),
         (b"\x00" * 99, "not a score"),
     ],
 )
@@ -201,7 +201,7 @@ def test_a_truncated_image_is_refused(tmp_path: Path) -> None:
 
 
 def test_missing_files_and_folders_without_images_are_named(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"gone\.png: cannot be read"):
+    with pytest.raises(InputError, match=r"gone\.png: not found; expected a score image"):
         find_page_sources(tmp_path / "gone.png")
     with pytest.raises(InputError, match="a folder without images"):
         find_page_sources(tmp_path)

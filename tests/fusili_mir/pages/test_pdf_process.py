@@ -54,7 +54,8 @@ def test_forms_that_would_take_all_memory_are_one_line_and_the_next_pdf_is_read(
     bomb = write_pdf(tmp_path / "bomb.pdf", PAGES, PAGE, stream(b"/F Do"), *nested_forms(12, 10))
     (page,) = find_page_sources(bomb)
     with pytest.raises(
-        InputError, match=r"bomb\.pdf: PDFium crashed on page 1, took over 20 s or 0\.15 GB"
+        InputError,
+        match=r"bomb\.pdf: PDFium needed more than 0\.15 GB of memory on page 1; leave that page out",
     ) as refused:
         page.read()
     assert "\n" not in str(refused.value)
@@ -70,7 +71,7 @@ def test_a_content_that_never_ends_is_stopped(tmp_path: Path, monkeypatch: pytes
     monkeypatch.setenv("FUSILI_LIMITS", "pdfium_sec=0.5")
     lines = zlib.compress(b"0 0 m 60 80 l S\n" * 1_000_000)
     slow = write_pdf(tmp_path / "slow.pdf", PAGES, PAGE, stream(lines, b"/Filter/FlateDecode"))
-    with pytest.raises(InputError, match=r"slow\.pdf: PDFium crashed on page 1, took over 0\.5 s"):
+    with pytest.raises(InputError, match=r"slow\.pdf: PDFium took more than 0\.5 s on page 1"):
         draw_pdf_page(slow, 0, dpi=200, grey=True)
 
 

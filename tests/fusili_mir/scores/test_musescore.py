@@ -38,7 +38,7 @@ def test_without_musescore_its_files_are_refused_with_what_to_do(
     monkeypatch.setenv("PATH", str(tmp_path))
     if find_musescore() is not None:
         pytest.skip("MuseScore is installed outside of the path")
-    with pytest.raises(InputError, match="install MuseScore, or save the score as MusicXML"):
+    with pytest.raises(InputError, match="install it, or export MusicXML from MuseScore"):
         render_pages(musescore_file(tmp_path))
 
 

@@ -1,16 +1,22 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 
+import mido
+import numpy as np
 import partitura as pt
 import pytest
+import verovio
 from example_scores import VOLTAS, measure, melody, note, score, song
+from lxml import etree
 
 from fusili_mir.pages.engraving_check import hidden_notes
 from fusili_mir.pages.pages import Pages, render_pages
 from fusili_mir.scores.loading import load_score
 from fusili_mir.scores.note_ids import LONGEST_ID
+from fusili_mir.scores.score_file import read_score_file
 from fusili_mir.scores.score_warning import ScoreWarning
 
 
@@ -115,27 +121,76 @@ def test_an_unfolded_score_has_the_suffixes_of_partitura(tmp_path: Path) -> None
     assert set(pages.notes["id"].tolist()) == rows
 
 
-CORPUS = Path(__file__).parents[4] / "shared"
-with_corpus = pytest.mark.skipif(
-    not CORPUS.is_dir(), reason="the corpus is not beside the checkout (../shared)"
-)
+FILES = Path(__file__).parent / "files"
+SCORES = sorted(path.name for path in FILES.iterdir() if path.name != "README.md")
 
 
-def corpus_files() -> list[str]:
-    lines = Path(__file__).with_name("joined_corpus_files.txt").read_text().splitlines()
-    return [line for line in lines if line and not line.startswith("#")]
+def engraved_as_mei(name: str, folder: Path) -> Path:
+    verovio.enableLog(verovio.LOG_OFF)
+    toolkit = verovio.toolkit()
+    assert toolkit.loadFile(str(FILES / name))
+    (folder / f"{name}.mei").write_text(toolkit.getMEI(), encoding="utf-8")
+    return folder / f"{name}.mei"
 
 
-@with_corpus
-def test_thirty_files_of_the_corpus_are_joined() -> None:
-    assert len(set(corpus_files())) == 30
+def with_ids(name: str, folder: Path) -> Path:
+    """Give the notes of a score ids of their own."""
+    root = read_score_file(FILES / name).root
+    for number, each in enumerate(root.iter("note"), start=1):
+        each.set("id", f"n{number}")
+    (folder / f"{name}.musicxml").write_bytes(etree.tostring(root))
+    return folder / f"{name}.musicxml"
 
 
-@with_corpus
-@pytest.mark.parametrize("name", corpus_files())
+def performed_as_midi(name: str, folder: Path) -> Path:
+    """Play a score as a person does, a track a part: nothing lies on a beat."""
+    rng = np.random.default_rng(0)
+    file = mido.MidiFile(ticks_per_beat=480)
+    for part in pt.load_score(str(FILES / name), quiet=True).parts:
+        notes = part.note_array()
+        onsets = 480 * notes["onset_quarter"] + rng.integers(0, 30, len(notes))
+        ends = onsets + 480 * notes["duration_quarter"] * rng.uniform(0.7, 1.3, len(notes))
+        events = [
+            (round(tick), mido.Message(kind, note=int(pitch)))
+            for kind, ticks in (("note_on", onsets), ("note_off", ends))
+            for tick, pitch in zip(ticks, notes["pitch"], strict=True)
+        ]
+        track, now = mido.MidiTrack(), 0
+        for tick, event in sorted(events, key=lambda each: each[0]):
+            track.append(event.copy(time=tick - now))
+            now = tick
+        file.tracks.append(track)
+    file.save(folder / f"{name}.mid")
+    return folder / f"{name}.mid"
+
+
+def test_scores_of_every_kind_are_joined() -> None:
+    assert {Path(name).suffix for name in SCORES} == {".mxl", ".musicxml", ".krn"}
+    assert len(SCORES) == 13
+
+
+@pytest.mark.parametrize("name", SCORES)
 def test_tables_join_with_partituras_note_arrays(name: str) -> None:
+    check_that_tables_join(FILES / name)
+
+
+@pytest.mark.parametrize(
+    ("make", "name"),
+    [
+        (with_ids, "lc4985940.mxl"),
+        (engraved_as_mei, "lc4985940.mxl"),
+        (engraved_as_mei, "lc5846184.mxl"),
+        (performed_as_midi, "lc4985940.mxl"),
+    ],
+)
+def test_tables_join_with_note_arrays_of_the_same_music_in_another_format(
+    make: Callable[[str, Path], Path], name: str, tmp_path: Path
+) -> None:
+    check_that_tables_join(make(name, tmp_path))
+
+
+def check_that_tables_join(file: Path) -> None:
     """Every row of ours is partitura's, with its pitch; every note of partitura's that is printed has a row."""
-    file = CORPUS / name
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         pages, reference = render_pages(file), pt.load_score(str(file), quiet=True)
@@ -159,9 +214,8 @@ def pitches(score: pt.score.Score) -> dict[str, int]:
     return {str(note.id): note.midi_pitch for part in score.parts for note in part.notes}
 
 
-@with_corpus
-def test_an_unfolded_song_of_the_corpus_has_the_ids_of_partitura() -> None:
-    file = CORPUS / "data/scores/openscore_lieder/lc5001870.mxl"
+def test_an_unfolded_song_has_the_ids_of_partitura() -> None:
+    file = FILES / "lc5001870.mxl"
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         pages = render_pages(file, unfold="maximal")

@@ -1,10 +1,10 @@
 from __future__ import annotations
 
-import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
+from example_browser import NODE
 
 import fusili_mir
 from fusili_mir.viewer.script_inlining import inline_modules
@@ -16,7 +16,6 @@ def write(folder: Path, **modules: str) -> Path:
     return folder
 
 
-@pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed")
 def test_inlined_modules_do_what_modules_do(tmp_path: Path) -> None:
     write(
         tmp_path,
@@ -25,7 +24,7 @@ def test_inlined_modules_do_what_modules_do(tmp_path: Path) -> None:
         main='import { more } from "./a.js";\nimport { Two } from "./b.js";\nprint(more(1), new Two().get());\n',
     )
     done = subprocess.run(
-        ["node", "-"],
+        [NODE, "-"],
         input="const print = console.log;" + inline_modules(tmp_path, "main"),
         capture_output=True,
         text=True,

@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from fusili_mir.errors import InputError
+from fusili_mir.errors import InputError, MissingExtraError
 from fusili_training.backbones import Backbone, build_backbone
 from fusili_training.backbones.published_encoders import import_htsat
 from fusili_training.losses.sinkhorn import fusili_similarity
@@ -52,6 +52,21 @@ def test_laion_clap_itself_is_never_imported(backbone: Backbone) -> None:
     assert "laion_clap" not in sys.modules
     assert not [path for path in sys.path if path.endswith("laion_clap")]
     assert import_htsat() is import_htsat()
+
+
+@pytest.mark.parametrize("package", ["laion_clap", "torchlibrosa", "h5py", "tqdm"])
+def test_a_package_that_is_missing_is_named_with_the_command_that_installs_it(
+    package: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in list(sys.modules):
+        if name.split(".")[0] in ("_fusili_training_clap_module", "torchlibrosa"):
+            monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, package, None)
+    by_itself = package == "laion_clap" and sys.version_info >= (3, 13)
+    command = "--no-deps laion_clap" if by_itself else "'fusili-mir[export]'"
+    with pytest.raises(MissingExtraError) as error:
+        import_htsat()
+    assert str(error.value) == f"the clip-clap backbone needs the package {package}: pip install {command}"
 
 
 def test_frames_are_the_distinct_ones_of_the_published_encoder(

@@ -160,7 +160,7 @@ def test_mung_and_features_that_do_not_go_together_are_refused(tree: Path) -> No
         list(MsmdTree(tree).read_piece("Tune"))
 
 
-@pytest.mark.skipif(shutil.which("fluidsynth") is None, reason="fluidsynth is not installed")
+@pytest.mark.usefixtures("soundfont")
 def test_without_audio_the_midi_is_played(tmp_path: Path) -> None:
     track = mido.MidiTrack()
     track.append(mido.Message("note_on", note=69, velocity=100, time=480))  # A4 after half a second

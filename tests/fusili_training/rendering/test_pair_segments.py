@@ -260,11 +260,11 @@ def test_a_performance_gives_the_timing(tmp_path: Path, small_recipe: RenderReci
         assert np.diff(times).tolist() == pytest.approx([0.7, 0.4, 0.9], abs=0.002)
 
 
-def test_kern_is_rendered_as_verovio_converts_it(tmp_path: Path) -> None:
+def test_kern_is_rendered_as_verovio_converts_it(tmp_path: Path, small_recipe: RenderRecipe) -> None:
     bars = [line for bar in range(1, 5) for line in (f"={bar}", "4c", "4d", "4e", "4f")]
     lines = ["**kern", "*clefG2", "*M4/4", *bars, "==", "*-"]
     (tmp_path / "scale.krn").write_text("\n".join(lines) + "\n", encoding="utf-8")
     (piece,) = list_corpus(tmp_path)
-    samples = _render(piece, RenderRecipe())
+    samples = _render(piece, small_recipe)
     notes = [note for sample in samples for note in json.loads(sample.members["json"])["notes"]]
     assert [note["pitch"] for note in notes] == [60, 62, 64, 65] * 4

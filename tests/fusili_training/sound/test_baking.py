@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 import soundfile
 
-from fusili_mir.errors import InputError, MissingExtraError
+from fusili_mir.errors import InputError
 from fusili_training.sound.baking import bake_sample_folder, cached_soundbank
 from fusili_training.sound.soundbank import SoundBank
-from fusili_training.sound.soundfonts import Soundfont, find_soundfonts
+from fusili_training.sound.soundfonts import Soundfont
 
 RATE_HZ = 8000
 NAMES = {24: "C1", 36: "C2", 47: "B2", 58: "Bb3", 69: "A4", 80: "G#5", 91: "G6", 102: "F#7"}
@@ -100,14 +100,6 @@ def test_an_unusable_folder_is_refused(tmp_path: Path, prepare: object, message:
     prepare(tmp_path)  # type: ignore[operator]
     with pytest.raises(InputError, match=message):
         bake_sample_folder(tmp_path, RATE_HZ)
-
-
-@pytest.fixture(scope="module")
-def soundfont() -> Soundfont:
-    try:
-        return min(find_soundfonts(), key=lambda font: font.path.stat().st_size)
-    except MissingExtraError as error:
-        pytest.skip(str(error))
 
 
 @pytest.fixture(scope="module")

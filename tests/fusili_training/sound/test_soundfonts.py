@@ -3,7 +3,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fusili_mir.audio import soundfonts
 from fusili_mir.errors import InputError, MissingExtraError
 from fusili_training.sound.soundfonts import (
     FLUIDSYNTH_HZ,
@@ -12,21 +11,12 @@ from fusili_training.sound.soundfonts import (
     SoundfontWarning,
     choose_soundfont,
     find_soundfont,
-    find_soundfonts,
     play_notes,
 )
 
 
-@pytest.fixture
-def installed() -> Soundfont:
-    try:
-        return find_soundfonts()[-1]
-    except MissingExtraError as error:
-        pytest.skip(str(error))
-
-
-def test_a_played_note_has_its_pitch_and_ends_after_its_release(installed: Soundfont) -> None:
-    low, high = play_notes(installed, 0, [NoteRequest(57, 80, 0.5, 1.0), NoteRequest(69, 80, 0.5, 1.0)])
+def test_a_played_note_has_its_pitch_and_ends_after_its_release(soundfont: Soundfont) -> None:
+    low, high = play_notes(soundfont, 0, [NoteRequest(57, 80, 0.5, 1.0), NoteRequest(69, 80, 0.5, 1.0)])
     assert len(low) == len(high) == 1.5 * FLUIDSYNTH_HZ
     for sound, hz in ((low, 220.0), (high, 440.0)):
         spectrum = np.abs(np.fft.rfft(sound[: FLUIDSYNTH_HZ // 2]))
@@ -36,12 +26,12 @@ def test_a_played_note_has_its_pitch_and_ends_after_its_release(installed: Sound
         assert np.abs(sound[-4800:]).max() < 0.01 * np.abs(sound).max()
 
 
-def test_playing_again_gives_the_same_samples(installed: Soundfont) -> None:
-    first, again = (play_notes(installed, 0, [NoteRequest(60, 80, 0.2, 0.2)])[0] for _ in range(2))
+def test_playing_again_gives_the_same_samples(soundfont: Soundfont) -> None:
+    first, again = (play_notes(soundfont, 0, [NoteRequest(60, 80, 0.2, 0.2)])[0] for _ in range(2))
     np.testing.assert_array_equal(first, again)
 
 
-def test_a_file_that_is_no_soundfont_gives_one_line(installed: Soundfont, tmp_path: Path) -> None:
+def test_a_file_that_is_no_soundfont_gives_one_line(soundfont: Soundfont, tmp_path: Path) -> None:
     fake = tmp_path / "fake.sf2"
     fake.write_text("not a soundfont")
     with pytest.raises(InputError, match="is not a soundfont") as caught:
@@ -49,17 +39,17 @@ def test_a_file_that_is_no_soundfont_gives_one_line(installed: Soundfont, tmp_pa
     assert "\n" not in str(caught.value)
 
 
-def test_a_broken_soundfont_gives_one_line(installed: Soundfont, tmp_path: Path) -> None:
+def test_a_broken_soundfont_gives_one_line(soundfont: Soundfont, tmp_path: Path) -> None:
     broken = tmp_path / "broken.sf2"
-    broken.write_bytes(installed.path.read_bytes()[:1000])
+    broken.write_bytes(soundfont.path.read_bytes()[:1000])
     with pytest.raises(InputError, match="fluidsynth cannot play") as caught:
         play_notes(Soundfont("broken", broken, "unknown"), 0, [NoteRequest(60, 80, 0.2, 0.2)])
     assert "\n" not in str(caught.value)
 
 
-def test_an_unknown_name_lists_what_there_is(installed: Soundfont) -> None:
-    assert find_soundfont(installed.name) == installed
-    with pytest.raises(InputError, match=installed.name):
+def test_an_unknown_name_lists_what_there_is(soundfont: Soundfont) -> None:
+    assert find_soundfont(soundfont.name) == soundfont
+    with pytest.raises(InputError, match=soundfont.name):
         find_soundfont("Stradivari")
 
 
@@ -81,7 +71,6 @@ def test_a_folder_of_samples_is_found_by_its_name_where_there_is_no_soundfont(
 ) -> None:
     (tmp_path / "salamander").mkdir()
     monkeypatch.setenv("FUSILI_SOUNDFONTS", str(tmp_path))
-    monkeypatch.setattr(soundfonts, "_FOLDERS", ())
     found = find_soundfont("salamander")
     assert found == Soundfont("salamander", tmp_path / "salamander", "CC-BY-3.0")
     assert found.is_sample_folder
@@ -93,7 +82,6 @@ def test_a_soundfont_that_is_not_installed_is_replaced_and_its_package_named(
     (tmp_path / "Mine.sf2").write_bytes(b"RIFF")
     (tmp_path / "TimGM6mb.sf2").write_bytes(b"RIFF")
     monkeypatch.setenv("FUSILI_SOUNDFONTS", str(tmp_path))
-    monkeypatch.setattr(soundfonts, "_FOLDERS", ())
     line = r"FluidR3_GM is not installed \(`apt-get install fluid-soundfont-gm` brings it\); TimGM6mb is used"
     with pytest.warns(SoundfontWarning, match=line):
         assert choose_soundfont("FluidR3_GM").name == "TimGM6mb"

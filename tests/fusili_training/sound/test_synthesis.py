@@ -3,11 +3,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from fusili_mir.errors import InputError, MissingExtraError
+from fusili_mir.errors import InputError
 from fusili_training.sound.baking import cached_soundbank
 from fusili_training.sound.notes import PERFORMED_DTYPE
 from fusili_training.sound.soundbank import SoundBank
-from fusili_training.sound.soundfonts import find_soundfonts
+from fusili_training.sound.soundfonts import Soundfont
 from fusili_training.sound.synthesis import synthesise
 
 RATE_HZ = 1000
@@ -108,12 +108,8 @@ def test_notes_that_no_bank_can_play_are_refused(
 
 
 @pytest.fixture(scope="module")
-def piano(tmp_path_factory: pytest.TempPathFactory) -> SoundBank:
-    try:
-        smallest = min(find_soundfonts(), key=lambda font: font.path.stat().st_size)
-        return cached_soundbank(smallest, 0, 8000, tmp_path_factory.mktemp("banks"), velocities=(72,))
-    except MissingExtraError as error:
-        pytest.skip(str(error))
+def piano(soundfont: Soundfont, tmp_path_factory: pytest.TempPathFactory) -> SoundBank:
+    return cached_soundbank(soundfont, 0, 8000, tmp_path_factory.mktemp("banks"), velocities=(72,))
 
 
 def test_a_piano_has_energy_onsets_where_the_notes_say(piano: SoundBank) -> None:

@@ -45,7 +45,10 @@ def import_htsat() -> Any:
     parent = types.ModuleType(_HTSAT_PARENT)
     parent.__path__ = [str(Path(spec.origin).parent / "clap_module")]
     sys.modules[_HTSAT_PARENT] = parent
-    htsat: Any = importlib.import_module(f"{_HTSAT_PARENT}.htsat")
+    try:
+        htsat: Any = importlib.import_module(f"{_HTSAT_PARENT}.htsat")
+    except ModuleNotFoundError as error:
+        raise _missing(str(error.name).partition(".")[0]) from error
     htsat.window_reverse = window_reverse
     return htsat
 
@@ -81,6 +84,7 @@ def _import_torchvision() -> None:
 
 
 def _missing(package: str) -> MissingExtraError:
-    return MissingExtraError(
-        f"the clip-clap backbone needs the package {package}; install fusili-mir[export] or fusili-mir[train]"
-    )
+    remedy = "'fusili-mir[export]'"
+    if package == "laion_clap" and sys.version_info >= (3, 13):
+        remedy = "--no-deps laion_clap"  # its pin on numpy 1, which has no wheels there, is needless
+    return MissingExtraError(f"the clip-clap backbone needs the package {package}: pip install {remedy}")

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Iterator
 from functools import partial
+from multiprocessing import get_context
+from multiprocessing.context import BaseContext
 from typing import Any
 
 from torch.utils.data import DataLoader, Dataset
 
 from fusili_mir.errors import InputError
+from fusili_mir.spawned_process import WorkerContext
+from fusili_mir.worker_process import begin_worker
 from fusili_training.data.augmentation import Augmentation, augment
 from fusili_training.data.batch import Batch, collate
 from fusili_training.data.batch_plan import BatchOptions, plan_batches
@@ -44,6 +50,15 @@ class _PairDataset(Dataset[Pair]):
         drawn = rng.spawn(1)[0].uniform(size=2) < limits.audience_probability
         is_first, is_last = self._folder.ends(place)
         return with_neighbours(pair, before, after, rng, (is_first and drawn[0], is_last and drawn[1]))
+
+
+def _context() -> BaseContext:
+    """Return how workers are started: where it is safe by a fork, which takes no time."""
+    return get_context("fork") if sys.platform.startswith("linux") else WorkerContext()
+
+
+def _begin(parent: int, _worker: int) -> None:
+    begin_worker(parent)
 
 
 class PairLoader:
@@ -108,6 +123,8 @@ class PairLoader:
             batch_sampler=batches,
             num_workers=self._workers,
             collate_fn=partial(collate, n_samples=self._n_samples()),
+            multiprocessing_context=_context() if self._workers else None,
+            worker_init_fn=partial(_begin, os.getpid()),
         )
         yield from loader
 

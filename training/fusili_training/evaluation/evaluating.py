@@ -138,7 +138,7 @@ def evaluate_bundle(encoder: Encoder, data: str | Path, options: TaskOptions) ->
     name = encoder.bundle.manifest.name
     if is_score_table(Path(data)):
         if any(task != "onsets" for task in options.tasks):
-            raise InputError(f"{data}: a table of scores is for --task onsets only")
+            raise InputError(f"{data}: a table of scores is for the task onsets only")
         scored = ScoredPieces(Path(data))
         part = _onset_part(measure_piece_onsets(encoder, scored, options.progress), scored.name, options)
         report = Report(name, scored.name, len(scored.pieces), part.n_pairs, {}, part.measurements)
@@ -180,7 +180,7 @@ def evaluate_matrices(
     tasks = options.tasks or ("local",)
     wrong = [task for task in tasks if task not in ("local", "point")]
     if wrong:
-        raise InputError(f"matrices are for --task local and point, not {wrong[0]}")
+        raise InputError(f"matrices are for the tasks local and point, not {wrong[0]}")
     replace(options, tasks=tasks).require_packages()
 
     def local(source: PairSource, options: TaskOptions) -> _Part:
@@ -216,7 +216,7 @@ def _run(
         source = judged = open_again()
         if task != "retrieval" and not source.has_truth:
             raise InputError(
-                f"{source.name}: its notes are not known, but --task {task} needs them; use --task retrieval"
+                f"{source.name}: its notes are not known, but the task {task} needs them; use the task retrieval"
             )
         if task == "retrieval" and options.n_segments is not None:
             judged = ChosenPairs(source, options.n_segments)

@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from fusili_mir.audio.recording import AudioFile
+from fusili_mir.boundary import reason
 from fusili_mir.errors import InputError
 from fusili_mir.model.bundle import ImageSpec
 from fusili_mir.pages.page_sources import ImagePage
@@ -99,7 +100,7 @@ def _read_rows(table: Path) -> list[dict[str, str]]:
                 )
             rows = list(reader)
     except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise InputError(f"{table}: cannot be read as a table ({error})") from error
+        raise InputError(f"{table}: cannot be read as a table ({reason(error)})") from error
     for number, row in enumerate(rows, start=1):
         if any(not row[column] for column in _COLUMNS):
             raise InputError(f"{table}: row {number} lacks {' or '.join(_COLUMNS)}")

@@ -14,7 +14,8 @@ from pathlib import Path
 import numpy as np
 
 from fusili_mir.arrays import Float32, Float64
-from fusili_mir.errors import InputError
+from fusili_mir.boundary import reason
+from fusili_mir.errors import InputError, option
 
 __all__ = ["ATTENTION_LAYERS", "MatrixFiles", "average_attention", "parse_grid", "read_matrix"]
 
@@ -58,7 +59,7 @@ class MatrixFiles:
         if len(matrix) != self._n_patches:
             raise InputError(
                 f"{self._files[name]}: {matrix.shape[0]} patches by {matrix.shape[1]} frames; the grid has "
-                f"{self._n_patches} patches, row by row (--grid)"
+                f"{self._n_patches} patches, row by row ({option('--grid', 'grid')})"
             )
         return matrix
 
@@ -78,7 +79,9 @@ def read_matrix(filename: Path) -> Float32:
     try:
         array = np.load(filename, allow_pickle=False)
     except (OSError, ValueError, EOFError) as error:
-        raise InputError(f"{filename}: cannot be read ({error}); expected a .npy file of numbers") from error
+        raise InputError(
+            f"{filename}: cannot be read ({reason(error)}); expected a .npy file of numbers"
+        ) from error
     if array.dtype.kind not in "fiu" or not np.isfinite(array).all():
         raise InputError(f"{filename}: an array of {array.dtype}, not all finite; expected finite numbers")
     try:

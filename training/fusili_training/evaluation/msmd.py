@@ -16,8 +16,9 @@ import numpy as np
 from fusili_mir.arrays import Float64, GreyImage, Table
 from fusili_mir.audio.recording import AudioFile
 from fusili_mir.audio.recording_checks import SHORTEST_SEC
+from fusili_mir.boundary import reason
 from fusili_mir.boxes import SYSTEM_DTYPE
-from fusili_mir.errors import InputError
+from fusili_mir.errors import InputError, option
 from fusili_mir.model.bundle import ImageSpec
 from fusili_mir.pages.page_sources import ImagePage
 from fusili_mir.pages.segments import Box, cut_segment
@@ -183,7 +184,10 @@ class MsmdTree:
 
 def _pieces_of_splits(splits: Sequence[str], split_file: str | Path | None) -> set[str]:
     if split_file is None:
-        raise InputError(f"the split {splits[0]!r} of MSMD needs its split file; pass --split-file FILE.yaml")
+        raise InputError(
+            f"the split {splits[0]!r} of MSMD needs its split file; give it with "
+            f"{option('--split-file', 'split_file')}"
+        )
     lists = read_split_lists(split_file)
     unknown = [split for split in splits if split not in lists]
     if unknown:
@@ -203,7 +207,9 @@ def _load_notes(filename: Path) -> Float64:
     try:
         notes = np.load(filename, allow_pickle=False).astype(np.float64)
     except (OSError, ValueError, EOFError) as error:
-        raise InputError(f"{filename}: cannot be read ({error}); expected the note events of MSMD") from error
+        raise InputError(
+            f"{filename}: cannot be read ({reason(error)}); expected the note events of MSMD"
+        ) from error
     if notes.ndim != 2 or notes.shape[1] < 3:
         raise InputError(f"{filename}: an array of shape {notes.shape}; expected onset, pitch, duration, ...")
     return np.asarray(notes)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from lxml import etree
 
+from fusili_mir.boundary import reason
 from fusili_mir.errors import InputError
 from fusili_mir.pages.segments import Box
 
@@ -58,7 +59,7 @@ def read_mung(filename: Path) -> MungPage:
         linked = tuple(head for element in heads if (head := _head(element, systems)) is not None)
     except (OSError, etree.XMLSyntaxError, KeyError, ValueError) as error:
         raise InputError(
-            f"{filename}: cannot be read ({error}); expected a MuNG file with CropObject, as in MSMD"
+            f"{filename}: cannot be read ({reason(error)}); expected a MuNG file with CropObject, as in MSMD"
         ) from error
     in_order = dict(sorted(systems.items(), key=lambda item: item[1].y0))
     return MungPage(in_order, linked)
@@ -67,7 +68,7 @@ def read_mung(filename: Path) -> MungPage:
 def _text(element: etree._Element, name: str) -> str:
     text = element.findtext(name)
     if text is None:
-        raise KeyError(f"a CropObject without {name}")
+        raise InputError(f"a CropObject without {name}")
     return text.strip()
 
 

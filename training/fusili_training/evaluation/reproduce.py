@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from fusili_mir.errors import InputError
+from fusili_mir.errors import InputError, option
 from fusili_mir.model.bundle import Bundle, load_bundle
 from fusili_mir.model.encoder import Encoder
 from fusili_training.evaluation.evaluating import Task, TaskOptions, evaluate_bundle
@@ -51,7 +51,9 @@ def fill_table(
     unknown = sorted(set(data) - known)
     if unknown or not data:
         found = f"data for {unknown[0]!r}" if unknown else "no data"
-        raise InputError(f"{found}; expected --on NAME=PATH with {', '.join(sorted(known))}")
+        raise InputError(
+            f"{found}; expected {option('--on NAME=PATH', 'data')} for {', '.join(sorted(known))}"
+        )
     recipes = [row.recipe for row in TABLES[table] if row.recipe is not None]
     present = [recipe for recipe in recipes if (runs / recipe / "manifest.json").is_file()]
     if not present:

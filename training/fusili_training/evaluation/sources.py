@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Protocol
 
+from fusili_mir.boundary import refuse_address
 from fusili_mir.errors import InputError
 from fusili_mir.model.bundle import ImageSpec
 from fusili_training.data.shard_folder import Pair
@@ -71,6 +72,7 @@ def open_source(
         return ListedPairs(path, image)
     if path.is_dir() and next(path.glob("*/scores/*/img"), None) is not None:
         return MsmdTree(path, image, splits, split_file)
+    refuse_address(data, "copy the folder to this machine")
     found = (
         "a folder of another kind"
         if path.is_dir()

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from fusili_mir.boundary import reason
 from fusili_mir.errors import InputError
 
 __all__ = ["read_split_lists"]
@@ -28,7 +29,7 @@ def read_split_lists(filename: str | Path) -> dict[str, list[str]]:
     try:
         lines = filename.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{filename}: cannot be read ({error}); expected a split file") from error
+        raise InputError(f"{filename}: cannot be read ({reason(error)}); expected a split file") from error
     lists: dict[str, list[str]] = {}
     current: list[str] | None = None
     for number, raw in enumerate(lines, start=1):

@@ -21,6 +21,7 @@ from PIL import Image
 
 from fusili_mir.alignment.match_onsets import reference_onsets
 from fusili_mir.audio.recording import AudioFile, AudioSamples, Recording
+from fusili_mir.boundary import reason
 from fusili_mir.errors import InputError
 from fusili_mir.pages.pages import Pages, load_pages, render_pages
 from fusili_training.evaluation.msmd import MsmdTree
@@ -135,7 +136,7 @@ def _read_rows(table: Path) -> dict[str, tuple[Path, Path, Path]]:
                 raise InputError(f"{table}: has no column {' and '.join(missing)}")
             listed = list(reader)
     except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise InputError(f"{table}: cannot be read as a table ({error})") from error
+        raise InputError(f"{table}: cannot be read as a table ({reason(error)})") from error
     rows: dict[str, tuple[Path, Path, Path]] = {}
     for number, row in enumerate(listed, start=1):
         score, audio, match = (table.parent / (row[column] or "") for column in _COLUMNS)

@@ -11,8 +11,9 @@ import torch
 from torch import Tensor
 
 from fusili_mir.geometry import FrameGrid
+from fusili_mir.worker_process import withheld_from_workers
 from fusili_training.data.batch import Batch
-from fusili_training.loop.interruption import held_stop_signals
+from fusili_training.loop.interruption import STOP_SIGNALS
 from fusili_training.loop.recipe import Recipe
 from fusili_training.model.model import FusiliModel
 from fusili_training.model.targets import DenseTargets, dense_targets
@@ -35,13 +36,15 @@ class BatchSource(Protocol):
 def read_epoch(source: BatchSource, number: int, skip: int = 0) -> Iterator[Batch]:
     """Yield the batches of an epoch, without the first `skip`.
 
-    The first batch starts the worker processes. They do not receive the signals that stop a run. Starting them
-    draws a random number, so the state of the random numbers is restored: training steps must not depend on where
-    an epoch was resumed.
+    The first batch starts the worker processes. They do not receive the signals that stop a run: Ctrl-C, and the
+    SIGTERM of most schedulers, reach all processes, but workers must go on until the step has ended.
+
+    Starting them draws a random number, so the state of the random numbers is restored: training steps must not
+    depend on where an epoch was resumed.
     """
     batches = source.epoch(number, skip)
     state = torch.get_rng_state()
-    with held_stop_signals():
+    with withheld_from_workers(*STOP_SIGNALS):
         first = next(batches, None)
     torch.set_rng_state(state)
     if first is not None:

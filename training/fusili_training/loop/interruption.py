@@ -10,9 +10,9 @@ from types import FrameType
 
 from fusili_mir.errors import FusiliError
 
-__all__ = ["StopRequest", "TrainingInterruptedError", "held_stop_signals", "watch_for_stop"]
+__all__ = ["STOP_SIGNALS", "StopRequest", "TrainingInterruptedError", "watch_for_stop"]
 
-_STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 class TrainingInterruptedError(FusiliError):
@@ -47,23 +47,9 @@ def watch_for_stop(patient: bool = False) -> Iterator[StopRequest]:
     if threading.current_thread() is not threading.main_thread():
         yield request  # signals reach the main thread only
         return
-    earlier = {number: signal.signal(number, request.receive) for number in _STOP_SIGNALS}
+    earlier = {number: signal.signal(number, request.receive) for number in STOP_SIGNALS}
     try:
         yield request
     finally:
         for number, handler in earlier.items():
             signal.signal(number, handler)
-
-
-@contextmanager
-def held_stop_signals() -> Iterator[None]:
-    """Block both signals within the context, and permanently in processes that are started there.
-
-    Ctrl-C, and the SIGTERM of most schedulers, reach all processes of a run, but worker processes must survive
-    until the current step has ended.
-    """
-    earlier = signal.pthread_sigmask(signal.SIG_BLOCK, _STOP_SIGNALS)
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, earlier)

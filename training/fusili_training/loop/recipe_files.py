@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, cast
 
-from fusili_mir.boundary import reading
+from fusili_mir.boundary import reading, refuse_address
 from fusili_mir.dataclass_tables import read_table
 from fusili_mir.errors import InputError
 from fusili_mir.untrusted_toml import read_toml
@@ -41,6 +41,7 @@ def read_recipe(recipe: str | Path, overrides: Iterable[str] = ()) -> Recipe:
 
 def find_recipe(recipe: str | Path) -> Path:
     """Return the file of a recipe, given by its path or by the name of a shipped recipe."""
+    refuse_address(recipe)
     path = Path(recipe)
     with reading(path, "give a TOML file or the name of a recipe"):
         if path.is_file():

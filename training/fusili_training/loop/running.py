@@ -23,12 +23,13 @@ from fusili_training.loop.trainer import Trainer
 __all__ = ["describe_run", "run_recipe"]
 
 _CPU = torch.device("cpu")
+_PATIENCE_SEC = 10.0  # for a run that a scheduler has stopped, and that saves its last checkpoint
 
 
 def run_recipe(recipe: Recipe, folder: Path, resume: bool = False) -> str:
     """Train by a recipe in the folder of the run; return a summary in one line, or "" on other ranks."""
     data = TrainingData(recipe)
-    with join_ranks(recipe.training.device) as ranks, _alone(ranks, folder):
+    with join_ranks(recipe.training.device) as ranks, _alone(ranks, folder, resume):
         batches, validation_batches = data.training_batches(ranks), data.validation_batches(ranks)
         if validation_batches is None and ranks.is_first:
             click.echo(
@@ -45,9 +46,9 @@ def run_recipe(recipe: Recipe, folder: Path, resume: bool = False) -> str:
     return f"{progress.step} steps{figures} -> {kept}"
 
 
-def _alone(ranks: ProcessRanks, folder: Path) -> AbstractContextManager[object]:
+def _alone(ranks: ProcessRanks, folder: Path, resume: bool) -> AbstractContextManager[object]:
     """Hold the folder of a run: by its first rank, which writes."""
-    return locked_folder(folder) if ranks.is_first else nullcontext()
+    return locked_folder(folder, _PATIENCE_SEC if resume else 0.0) if ranks.is_first else nullcontext()
 
 
 def describe_run(recipe: Recipe) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fusili_mir.errors import InputError
+from fusili_mir.errors import InputError, option
 from fusili_training.data.augmentation import Augmentation
 from fusili_training.data.batch_plan import BatchOptions
 from fusili_training.data.loader import PairLoader
@@ -26,7 +26,10 @@ class TrainingData:
 
     def __init__(self, recipe: Recipe) -> None:
         if not recipe.data.folder:
-            raise InputError("the recipe names no data; add --data FOLDER, written by `fusili-mir render`")
+            raise InputError(
+                f"the recipe names no data; add {option('--data', 'data.folder')}, a folder written by "
+                "`fusili-mir render`"
+            )
         self.recipe = recipe
         self.folder = self._open("train")
 

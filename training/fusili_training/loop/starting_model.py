@@ -7,7 +7,7 @@ from pathlib import Path
 
 import torch
 
-from fusili_mir.errors import InputError
+from fusili_mir.errors import InputError, option
 from fusili_training.loop.checkpoint import Checkpoint, load_checkpoint
 from fusili_training.loop.recipe import Recipe, WeightsOptions
 from fusili_training.model.bundle_weights import load_bundle_weights
@@ -54,7 +54,7 @@ def _load(model: FusiliModel, weights: WeightsOptions) -> None:
     if weights.trained == "global heads" and not weights.checkpoint:
         raise InputError(
             'weights.trained is "global heads" and weights.checkpoint is empty; expected a trained model to start'
-            " with: --override weights.checkpoint=PATH"
+            f" with: {_override('weights.checkpoint')}"
         )
     if weights.clip == "download":
         download_clip_weights(model)
@@ -86,11 +86,15 @@ def _with_pooling(checkpoint: Checkpoint, pooling: PrototypePooling) -> Checkpoi
     return replace(checkpoint, model=new | checkpoint.model if fits else checkpoint.model | new)
 
 
+def _override(key: str) -> str:
+    return option(f"--override {key}=PATH", f'the override "{key}=PATH"')
+
+
 def _existing(key: str, name: str) -> Path:
     path = Path(name)
     if not path.is_file():
         choice = "" if key == "weights.checkpoint" else f", or {key}=random to start without it"
         raise InputError(
-            f"{key} is {name}, but there is no such file; give its path with --override {key}=PATH{choice}"
+            f"{key} is {name}, but there is no such file; give its path with {_override(key)}{choice}"
         )
     return path

@@ -17,7 +17,8 @@ import torch
 from torch import Tensor
 from torch.nn.utils import clip_grads_with_norm_, get_total_norm
 
-from fusili_mir.errors import InputError, OutputError
+from fusili_mir.errors import InputError, OutputError, option
+from fusili_mir.progress import Count, counted
 from fusili_training.data.batch import Batch
 from fusili_training.loop.checkpoint import Checkpoint, Progress, load_checkpoint, save_checkpoint
 from fusili_training.loop.distributed import ProcessRanks
@@ -31,7 +32,6 @@ from fusili_training.loop.random_states import random_state, set_random_state
 from fusili_training.loop.recipe import Recipe
 from fusili_training.loop.resuming import check_same_run
 from fusili_training.loop.starting_model import build_starting_model
-from fusili_training.loop.step_bar import StepBar
 from fusili_training.loop.validation import validate
 from fusili_training.loop.weight_average import WeightAverage
 from fusili_training.losses.denormals import flushed_denormals
@@ -136,33 +136,33 @@ class Trainer:
             with (
                 flushed_denormals(),
                 watch_for_stop(patient=self.ranks.n_ranks > 1) as stop,
-                StepBar(self.total_steps, self.progress.step, shown=self.ranks.is_first) as bar,
+                counted("training", self.total_steps, self.progress.step, self.ranks.is_first) as count,
             ):
                 while not self._is_finished():
-                    self._run_epoch(logs, stop, bar)
+                    self._run_epoch(logs, stop, count)
         finally:
             if logs is not None:
                 logs.close()
         return self.progress
 
-    def _run_epoch(self, logs: RunLogs | None, stop: StopRequest, bar: StepBar) -> None:
+    def _run_epoch(self, logs: RunLogs | None, stop: StopRequest, count: Count) -> None:
         """Run the rest of the current epoch, or as much of it as is needed."""
         epoch, skip = self.progress.epoch, self.progress.n_batches
         for batch in read_epoch(self.batches, epoch, skip):
             figures = self.step(batch)
             self._advance()
-            bar.advance(figures["loss"])
+            count.advance(note=f"loss {figures['loss']:.4f}")
             if logs is not None:
                 logs.write_step(figures)
             if self._is_validation_due():
-                self._validate(logs, bar)
+                self._validate(logs, count)
             stopping = bool(self.ranks.total(torch.tensor(int(stop.made), device=self.ranks.device)))
             if stopping or self._is_checkpoint_due():
                 self._save_last()
             if stopping and not self._is_finished():
                 raise TrainingInterruptedError(
                     f"stopped after step {self.progress.step} of {self.total_steps}, {self.last_path} is saved;"
-                    " to continue, repeat the command with --resume"
+                    f" to continue, repeat it with {option('--resume', 'resume=True')}"
                 )
             if self._is_finished() or self.progress.epoch > epoch:
                 return
@@ -246,7 +246,7 @@ class Trainer:
         every, step = self.recipe.training.checkpoint_every_steps, self.progress.step
         return self.progress.n_batches == 0 or self._is_finished() or (every > 0 and step % every == 0)
 
-    def _validate(self, logs: RunLogs | None, bar: StepBar) -> None:
+    def _validate(self, logs: RunLogs | None, count: Count) -> None:
         assert self.validation_batches is not None  # noqa: S101 (none is ever due without them)
         batches = read_epoch(self.validation_batches, 0)
         with self._averaged():
@@ -263,7 +263,7 @@ class Trainer:
             self._save_best()
         if logs is not None:
             logs.write_validation({"step": self.progress.step, "epoch": self.progress.epoch} | figures)
-        bar.say(
+        count.say(
             f"step {self.progress.step}: validation loss {result.loss:.4f},"
             f" local top-1 {result.local_top1:.4f}{', the best so far' if is_best else ''}"
         )
@@ -308,7 +308,8 @@ class Trainer:
             return None
         if not resume:
             raise InputError(
-                f"{self.folder} already holds a run; add --resume to continue it, or choose another folder"
+                f"{self.folder} already holds a run; add {option('--resume', 'resume=True')} to continue it, or "
+                "choose another folder"
             )
         earlier = load_checkpoint(self.last_path)
         check_same_run(self.recipe, earlier.recipe, self.last_path)

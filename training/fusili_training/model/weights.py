@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from fusili_mir.boundary import reading
+from fusili_mir.boundary import reading, reason, refuse_address
 from fusili_mir.errors import InputError
 from fusili_training.backbones.published_encoders import import_open_clip
 from fusili_training.model.model import FusiliModel
@@ -58,6 +58,7 @@ _WRAPPER = "module."  # prefix that DistributedDataParallel adds to every key
 def read_checkpoint(path: Path) -> dict[str, Any]:
     """Read a safetensors file, or a torch file that contains tensors and plain values only."""
     expected = "expected the path of a .safetensors or torch file"
+    refuse_address(path)
     with reading(path, expected):
         is_file = path.is_file()
     if not is_file:
@@ -68,9 +69,8 @@ def read_checkpoint(path: Path) -> dict[str, Any]:
         with torch.serialization.safe_globals(_numpy_scalar_types()):
             content = torch.load(path, map_location="cpu", weights_only=True, mmap=True)
     except Exception as error:  # unpickling raises whatever a damaged file makes it trip over
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise InputError(
-            f"{path} cannot be read safely as a torch weights file ({reason}); expected tensors and plain"
+            f"{path} cannot be read safely as a torch weights file ({reason(error)}); expected tensors and plain"
             " values, saved by torch.save since torch 1.6, or a .safetensors file"
         ) from error
     if not isinstance(content, dict):
@@ -189,7 +189,7 @@ def _read_safetensors(path: Path) -> dict[str, Any]:
     try:
         return dict(load_file(path))
     except Exception as error:  # those of safetensors and of torch have no base in common
-        raise InputError(f"{path} is not a safetensors file ({error})") from error
+        raise InputError(f"{path} is not a safetensors file ({reason(error)})") from error
 
 
 def _numpy_scalar_types() -> list[Any]:

@@ -16,6 +16,7 @@ from fnmatch import fnmatch
 from pathlib import Path
 from typing import cast
 
+from fusili_mir.boundary import reason, refuse_address
 from fusili_mir.errors import InputError
 from fusili_training.splits import SPLITS, Split, split_of
 
@@ -55,6 +56,7 @@ def list_corpus(corpus: str | Path, split_column: str = "split") -> list[CorpusP
     list of CorpusPiece
         Sorted by id; ids are unique.
     """
+    refuse_address(corpus)
     path = Path(corpus).absolute()  # workers of a cluster may have another working directory
     if path.is_dir() and (path / _TABLE_NAME).is_file():
         path = path / _TABLE_NAME
@@ -133,7 +135,7 @@ def _from_table(table: Path, split_column: str) -> list[CorpusPiece]:
             rows = list(reader)
             columns = reader.fieldnames or []
     except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise InputError(f"{table}: cannot be read as a CSV table ({error})") from error
+        raise InputError(f"{table}: cannot be read as a CSV table ({reason(error)})") from error
     missing = {"id", "file"} - set(columns)
     if missing:
         raise InputError(

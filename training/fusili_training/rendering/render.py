@@ -12,6 +12,7 @@ import hashlib
 import importlib.metadata
 import json
 import os
+import signal
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -21,15 +22,15 @@ from typing import Any, TypeAlias
 
 import joblib
 from joblib.parallel import LokyBackend
-from tqdm import tqdm
 
 from fusili_mir import __version__
+from fusili_mir.boundary import reason, unexpected
 from fusili_mir.dataclass_tables import read_table
-from fusili_mir.errors import InputError, MissingExtraError, OutputError
+from fusili_mir.errors import FusiliError, InputError, MissingExtraError, OutputError
 from fusili_mir.folder_lock import LOCK_FILE, locked_folder
-from fusili_mir.progress import progress_shown
+from fusili_mir.progress import counted, stage
 from fusili_mir.whole_files import is_part
-from fusili_mir.worker_process import end_with_parent
+from fusili_mir.worker_process import begin_worker, end_with_parent, withheld_from_workers
 from fusili_training.rendering.corpus import CorpusPiece
 from fusili_training.rendering.pair_segments import PieceReport, Sample, render_piece
 from fusili_training.rendering.render_recipe import RenderRecipe
@@ -83,7 +84,7 @@ def render_corpus(
     backend_options : mapping, optional
         Options of the backend, such as ``scheduler_host`` for Dask.
     progress : bool
-        Whether to show a progress bar on a terminal.
+        Whether to show progress on standard error.
     render : PieceRenderer
         Renders one piece; it must go to other processes with pickle.
 
@@ -110,7 +111,7 @@ def render_corpus(
             # Workers get the names of what is used: on a cluster, all machines then use the same.
             used = tuple(fonts[name].name for name in recipe.audio.soundfonts)
             recipe = replace(recipe, audio=replace(recipe.audio, soundfonts=used))
-            return _render(plans, folder, recipe, settings, jobs, progress_shown(progress), render)
+            return _render(plans, folder, recipe, settings, jobs, progress, render)
 
 
 def _render(
@@ -119,22 +120,25 @@ def _render(
     recipe: RenderRecipe,
     settings: dict[str, Any],
     jobs: int,
-    shown: bool,
+    progress: bool,
     render: PieceRenderer,
 ) -> dict[str, Any]:
     n_pieces = sum(len(plan.pieces) for plan in plans)
     open_plans = [plan for plan in plans if not sidecar_of(out / plan.name).is_file()]
     if open_plans:
-        for bank in tqdm(bake_banks(recipe.audio), "sound banks", disable=not shown):
-            if recipe.audio.codec == "notes":
-                save_soundbank(bank, out / BANKS / bank_name(bank))
+        with stage("making sound banks", shown=progress):
+            for bank in bake_banks(recipe.audio):
+                if recipe.audio.codec == "notes":
+                    save_soundbank(bank, out / BANKS / bank_name(bank))
     n_open = sum(len(plan.pieces) for plan in open_plans)
-    with tqdm(total=n_pieces, initial=n_pieces - n_open, unit=" pieces", disable=not shown) as bar:
+    with counted("rendering", n_pieces, n_pieces - n_open, progress) as count:
         parallel = joblib.Parallel(n_jobs=jobs, return_as=_result_order(), batch_size=1)
-        for plan in parallel(
-            joblib.delayed(_render_shard)(plan, out, recipe, os.getpid(), render) for plan in open_plans
-        ):
-            bar.update(len(plan.pieces))
+        task = joblib.delayed(_render_shard)
+        _start_trackers()
+        with withheld_from_workers(signal.SIGINT):  # the call starts them
+            done = parallel(task(plan, out, recipe, os.getpid(), render) for plan in open_plans)
+        for plan in done:
+            count.advance(len(plan.pieces))
     manifest = _manifest(settings, [_read_json(sidecar_of(out / plan.name)) for plan in plans])
     write_json(out / _MANIFEST, manifest)
     return manifest
@@ -263,7 +267,7 @@ def _backend(backend: str | None, options: Mapping[str, Any]) -> AbstractContext
             return nullcontext()
         backend = "loky"
     if backend == "loky":
-        options = {"initializer": _begin_worker, "initargs": (os.getpid(),), **options}
+        options = {"initializer": begin_worker, "initargs": (os.getpid(),), **options}
     if backend == "ray":
         try:
             from ray.util.joblib import register_ray  # type: ignore[import-not-found]
@@ -279,11 +283,15 @@ def _backend(backend: str | None, options: Mapping[str, Any]) -> AbstractContext
     return config
 
 
-def _begin_worker(parent: int) -> None:
-    """End a worker of this machine with the run that started it, which may be dead already."""
-    if os.name == "posix" and os.getppid() != parent:
-        os._exit(1)
-    end_with_parent(parent)
+def _start_trackers() -> None:
+    """Start what keeps account of semaphores first: workers started with it are not shielded from signals."""
+    if os.name == "posix":
+        from multiprocessing import resource_tracker
+
+        from joblib.externals.loky.backend import resource_tracker as loky_tracker
+
+        resource_tracker.ensure_running()
+        loky_tracker.ensure_running()
 
 
 def _result_order() -> str:
@@ -324,8 +332,8 @@ def _samples(
             raise
         except Exception as error:  # noqa: BLE001 - one broken score must not stop the corpus
             samples = []
-            kind = "" if isinstance(error, InputError) else f"{type(error).__name__}: "
-            report = PieceReport(piece.id, piece.licence, error=kind + " ".join(str(error).split()))
+            found = str(error) if isinstance(error, FusiliError) else unexpected(error)
+            report = PieceReport(piece.id, piece.licence, error=" ".join(found.split()))
         reports.append(report)
         yield from samples
 
@@ -369,6 +377,6 @@ def _read_json(path: Path) -> dict[str, Any]:
         content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise InputError(
-            f"{path}: cannot be read ({error}); delete this file and its shard, then render again"
+            f"{path}: cannot be read ({reason(error)}); delete this file and its shard, then render again"
         ) from error
     return content

@@ -16,6 +16,7 @@ import soundfile
 import soxr
 
 from fusili_mir.arrays import Float32, Float64
+from fusili_mir.boundary import reason
 from fusili_mir.errors import InputError
 from fusili_training.pitches import HIGHEST_PITCH, LOWEST_PITCH
 from fusili_training.sound.sample_names import sample_layers
@@ -149,7 +150,9 @@ def _read_recording(path: Path) -> _Recording:
     try:
         sound, rate_hz = soundfile.read(path, dtype="float32", always_2d=True)
     except (OSError, soundfile.LibsndfileError) as error:
-        raise InputError(f"cannot read the note recording {path}: {error}") from error
+        raise InputError(
+            f"{path}: cannot be read ({reason(error)}); expected the recording of a note"
+        ) from error
     mono = sound.mean(axis=1, dtype=np.float32)
     if not mono.any():
         raise InputError(f"the note recording {path} is silent")

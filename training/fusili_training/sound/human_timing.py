@@ -15,6 +15,7 @@ import numpy as np
 import partitura as pt
 from partitura.performance import Performance
 
+from fusili_mir.boundary import reason
 from fusili_mir.errors import InputError, MissingExtraError
 from fusili_training.sound.notes import PERFORMED_DTYPE, PerformedArray, ScoreNoteArray, end_at_next_stroke
 
@@ -51,7 +52,7 @@ def played_notes_from_match(filename: str | os.PathLike[str], notes: ScoreNoteAr
     try:
         performance, alignment = pt.load_match(os.fspath(filename), quiet=True)
     except Exception as error:  # partitura raises all kinds of errors on a broken file
-        raise InputError(f"cannot read the match file {filename}: {type(error).__name__} {error}") from error
+        raise InputError(f"{filename}: cannot be read ({reason(error)}); expected a match file") from error
     return played_notes_from_alignment(performance, alignment, notes)
 
 
@@ -70,7 +71,7 @@ def played_notes_from_midi(filename: str | os.PathLike[str], notes: ScoreNoteArr
     try:
         performance = pt.load_performance_midi(os.fspath(filename))
     except (OSError, EOFError, ValueError, KeyError, IndexError, mido.KeySignatureError) as error:
-        raise InputError(f"cannot read the MIDI file {filename}: {type(error).__name__} {error}") from error
+        raise InputError(f"{filename}: cannot be read ({reason(error)}); expected a MIDI file") from error
     if not any(part.notes for part in performance.performedparts):
         raise InputError(f"the MIDI file {filename} has no notes")
     score = np.zeros(

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fusili_mir.arrays import Float64, Int64
+from fusili_mir.boundary import reason
 from fusili_mir.errors import InputError, OutputError
 from fusili_mir.staging import staged_folder
 from fusili_mir.untrusted_json import read_json
@@ -183,6 +184,4 @@ def load_soundbank(folder: str | os.PathLike[str]) -> SoundBank:
     except InputError:
         raise
     except Exception as error:  # whatever is wrong with it, it is to be baked again
-        raise InputError(
-            f"cannot read sound bank {path}: {type(error).__name__} {error}; bake it again"
-        ) from error
+        raise InputError(f"{path}: the sound bank cannot be read ({reason(error)}); bake it again") from error

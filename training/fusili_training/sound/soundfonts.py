@@ -1,10 +1,12 @@
 """Finding soundfonts and folders of samples, and playing single notes through fluidsynth.
 
-`fusili_mir.audio.soundfonts` says which soundfonts Debian has, and where they are looked for.
+`fusili_mir.audio.soundfonts` says which soundfonts Debian has, and where they are looked for: in the folders that
+``FUSILI_SOUNDFONTS`` names or, without it, where Debian installs them.
 
 A folder of single-note recordings counts as a soundfont with one instrument. This fetches a concert grand that
 none of our models is trained on (Salamander Grand Piano V3 by Alexander Holm, CC BY 3.0), for
-``FUSILI_SOUNDFONTS=samples``::
+``FUSILI_SOUNDFONTS=samples`` (with Debian's soundfonts,
+``samples:/usr/share/sounds/sf2:/usr/share/sounds/sf3``)::
 
     for layer in 4 8 12; do
         npm pack @audio-samples/piano-velocity$layer

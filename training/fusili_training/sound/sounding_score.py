@@ -21,6 +21,7 @@ from lxml import etree
 from partitura import score as ps
 
 from fusili_mir.arrays import Float64, Int32
+from fusili_mir.boundary import reason
 from fusili_mir.errors import InputError
 from fusili_mir.scores.score_file import ScoreFile
 from fusili_mir.scores.unfolding import unfold_score
@@ -95,7 +96,7 @@ def read_sounding_score(score_file: ScoreFile) -> SoundingScore:
         raise
     except Exception as error:  # partitura raises all kinds of errors
         raise InputError(
-            f"{score_file.filename}: partitura cannot read it ({type(error).__name__}: {error})"
+            f"{score_file.filename}: partitura cannot read it ({reason(error)}); is it a complete score?"
         ) from error
 
 
