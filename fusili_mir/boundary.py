@@ -160,6 +160,10 @@ def described(value: object) -> str:
         return "None"
     if isinstance(value, int | float | str | bool):
         return printable(repr(value)[:40])
+    if isinstance(value, bytes):
+        return "bytes"
+    if hasattr(value, "__array__") and hasattr(value, "shape"):
+        return f"an array of shape {tuple(value.shape)}"
     kind = type(value).__name__
     return f"{'an' if kind[0].lower() in 'aeiou' else 'a'} {kind}"
 

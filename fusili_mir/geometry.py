@@ -11,12 +11,14 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from fusili_mir.argument_kinds import checked
 from fusili_mir.arrays import Float64, Int64
 from fusili_mir.errors import InputError
 
 __all__ = ["FrameGrid", "PatchGrid", "strip_height_px"]
 
 
+@checked
 @dataclass(frozen=True)
 class PatchGrid:
     """The patches cut from one segment image, in row-major order.
@@ -80,6 +82,7 @@ class PatchGrid:
         return np.where(inside, np.nan_to_num(row * self.cols + col), -1).astype(np.int64)
 
 
+@checked
 @dataclass(frozen=True)
 class FrameGrid:
     """The frames of a stretch of audio.

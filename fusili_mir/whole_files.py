@@ -42,6 +42,8 @@ def write_whole(path: Path, write: Callable[[IO[bytes]], Any]) -> None:
 def whole_file(path: Path) -> Iterator[IO[bytes]]:
     """Open a file to write that gets its name when the context ends without an error."""
     refuse_address(path, "give a file of this machine")
+    if not path.name:
+        raise OutputError(f"{str(path)!r} is not the name of a file")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         _remove_parts(path)

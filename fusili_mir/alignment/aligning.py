@@ -29,6 +29,7 @@ from fusili_mir.alignment.performance import NoteAlignment
 from fusili_mir.alignment.playing_speed import result_at_own_speed
 from fusili_mir.alignment.results import Alignment
 from fusili_mir.alignment.swapped_files import refuse_swapped
+from fusili_mir.argument_kinds import checked
 from fusili_mir.arrays import Table
 from fusili_mir.audio.heard_recording import HeardRecording
 from fusili_mir.audio.recording import RecordingLike, open_recording
@@ -57,6 +58,7 @@ __all__ = [
 ]
 
 
+@checked
 def align_recording(
     pages: Any,
     recording: RecordingLike | HeardRecording,
@@ -161,6 +163,7 @@ def align_pair(pair: EncodedPair, anchors: AnchorsLike = None, progress: bool = 
     )
 
 
+@checked
 def align_score(
     score: Any,
     audio: RecordingLike,
@@ -227,6 +230,7 @@ def align_score(
     return alignment.performance, alignment.note_alignment, alignment.played.score
 
 
+@checked
 def align_pages(
     pages: Any,
     audio: RecordingLike,

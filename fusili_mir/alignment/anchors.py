@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from fusili_mir.argument_kinds import checked
 from fusili_mir.boundary import read_text_limited, reading, reason
 from fusili_mir.clock_times import parse_time
 from fusili_mir.errors import InputError
@@ -29,6 +30,7 @@ _EXPECTED = (
 )
 
 
+@checked
 @dataclass(frozen=True)
 class Anchor:
     """A measure, a note or a place on a page, and when it begins to sound.

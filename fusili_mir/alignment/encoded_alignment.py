@@ -42,6 +42,7 @@ from fusili_mir.alignment.results import (
 )
 from fusili_mir.alignment.stop_pitches import evidence_of, pitches_of_notes
 from fusili_mir.alignment.unfolding_choice import UnfoldChoice, Unfolding, choose_unfolding
+from fusili_mir.argument_kinds import checked
 from fusili_mir.decoding.rough_search import DecodingOptions
 from fusili_mir.decoding.stop_pins import StopPin
 from fusili_mir.decoding.warping_path import decode_path
@@ -58,6 +59,7 @@ class AlignmentWarning(FusiliWarning):
     """A result that should not be trusted."""
 
 
+@checked
 def align_encoded(
     pages: Pages,
     score: EncodedScore,

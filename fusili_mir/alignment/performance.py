@@ -8,6 +8,7 @@ import numpy as np
 import partitura as pt
 
 from fusili_mir.alignment.tempo_map import TempoMap
+from fusili_mir.argument_kinds import checked
 from fusili_mir.arrays import Float64, Table
 from fusili_mir.errors import InputError
 
@@ -91,6 +92,7 @@ def performance_from_notes(notes: Table) -> pt.performance.Performance:
     return pt.performance.Performance(pt.performance.PerformedPart(performed, id="P0"))
 
 
+@checked
 def performance_from_alignment(
     alignment: NoteAlignment, score_data: pt.score.ScoreLike
 ) -> pt.performance.Performance:
@@ -119,6 +121,7 @@ def performance_from_alignment(
     return performance_from_notes(notes)
 
 
+@checked
 def anchors_from_alignment(
     alignment: NoteAlignment, score_data: pt.score.ScoreLike, spacing_beat: float = 0.0
 ) -> Float64:
@@ -155,6 +158,8 @@ def anchors_from_alignment(
 
 def _matched(alignment: NoteAlignment, score_data: pt.score.ScoreLike) -> tuple[Table, Float64]:
     """Return the rows of the score's note array that are matched, and when they are played."""
+    if not isinstance(score_data, pt.score.Part) and not len(list(score_data)):
+        raise InputError("the score has no parts; expected the one that belongs to the alignment")
     part = score_data if isinstance(score_data, pt.score.Part) else score_data[0]
     note_array = part.note_array(include_grace_notes=True)
     row_of = {str(note_id): row for row, note_id in enumerate(note_array["id"])}

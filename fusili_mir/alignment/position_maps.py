@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fusili_mir.alignment.intervals import INTERVAL_NAMES
+from fusili_mir.argument_kinds import checked
 from fusili_mir.arrays import Bool, Float64, Int64, Table
 from fusili_mir.errors import InputError
 from fusili_mir.pages.original_pixels import places_to_deskewed
@@ -110,6 +111,7 @@ class PlaceMoments:
     margin_sec: Float64
 
 
+@checked
 def get_position_maps(
     frames: Table, moments: PlaceMoments | None = None, skews: Sequence[Skew] = ()
 ) -> PositionMaps:

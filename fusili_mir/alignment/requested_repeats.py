@@ -20,6 +20,8 @@ def requested_repeats(
 ) -> UnfoldChoice | Stretches:
     """Return how repeats are played, as requested; raise an error if these pages cannot be played so."""
     if not isinstance(unfold, str):
+        if not unfold:
+            raise InputError("unfold is empty; expected the measures that are played")
         return unfold
     check_unfold(unfold)
     if repeats is None:

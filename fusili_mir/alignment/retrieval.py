@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from fusili_mir.alignment.results import Alignment
+from fusili_mir.argument_kinds import checked
 from fusili_mir.arrays import Bool, Float32, Int64
 from fusili_mir.decoding.course import reading_course
 from fusili_mir.decoding.similarity import CourseSimilarity
@@ -60,6 +61,7 @@ class Moment:
     similarity: float
 
 
+@checked
 def point_at_time(alignment: Alignment, seconds: float, n_spots: int = 5) -> list[Spot]:
     """Find what on the pages sounds at a second.
 
@@ -99,6 +101,7 @@ def point_at_time(alignment: Alignment, seconds: float, n_spots: int = 5) -> lis
     return spots
 
 
+@checked
 def point_at_spot(alignment: Alignment, page: int, x: float, y: float, n_moments: int = 5) -> list[Moment]:
     """Find when a spot on a page sounds.
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import soundfile
 
+from fusili_mir.argument_kinds import checked
 from fusili_mir.arrays import Float32
 from fusili_mir.audio import audio_samples
 from fusili_mir.audio.audio_samples import blocks_with_bar
@@ -22,6 +23,7 @@ __all__ = ["AudioFile", "check_readable"]
 _WEB_PAGE = re.compile(rb"(?:\xef\xbb\xbf)?\s*<(?:!doctype\s+html|html|head|body)\b", re.IGNORECASE)
 
 
+@checked
 @dataclass(frozen=True)
 class AudioFile:
     """A file in any format that libsndfile reads: WAV, FLAC, MP3, OGG, Opus, AIFF, ...
@@ -35,6 +37,9 @@ class AudioFile:
 
     filename: Path
     label: str | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "filename", Path(self.filename))
 
     @property
     def name(self) -> str:

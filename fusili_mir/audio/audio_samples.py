@@ -9,6 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from fusili_mir.argument_kinds import checked
 from fusili_mir.arrays import Float32
 from fusili_mir.errors import InputError
 from fusili_mir.progress import progress_bar
@@ -37,6 +38,7 @@ class Recording(Protocol):
         ...
 
 
+@checked
 @dataclass(frozen=True)
 class AudioSamples:
     """Sound in memory.
@@ -61,6 +63,7 @@ class AudioSamples:
     name: str = "the recording"
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "samples", np.asarray(self.samples))  # tensors of torch, say
         shape = self.samples.shape
         if self.samples.dtype.kind not in "fiu":
             raise InputError(

@@ -26,7 +26,7 @@ from fusili_mir.audio.audio_samples import AudioSamples, Recording
 from fusili_mir.audio.excerpt import Excerpt
 from fusili_mir.audio.ffmpeg_file import FfmpegFile
 from fusili_mir.audio.midi_recording import is_midi_file, open_midi_recording
-from fusili_mir.boundary import reason
+from fusili_mir.boundary import described, reason
 from fusili_mir.brought_files import is_picture, refuse_project
 from fusili_mir.errors import InputError
 from fusili_mir.scores.score_formats import is_score_file
@@ -103,13 +103,13 @@ def _open(given: Any) -> Recording:
         )
     if isinstance(given, bytes | bytearray | memoryview):
         raise InputError("the recording: bytes; give a file name, or wrap the content in io.BytesIO")
-    raise InputError(f"the recording: {_describe(given)}; {_EXPECTED}")
+    raise InputError(f"the recording is {described(given)}; {_EXPECTED}")
 
 
 def _open_path(given: str | os.PathLike[str]) -> Recording:
     text = os.fspath(given)
     if not isinstance(text, str):
-        raise InputError(f"the recording: {_describe(text)}; {_EXPECTED}")
+        raise InputError(f"the recording is {described(text)}; {_EXPECTED}")
     if text == STANDARD_INPUT:
         return _open_standard_input()
     filename = Path(text)
@@ -182,7 +182,7 @@ def _open_pair(given: tuple[Any, ...] | list[Any]) -> Recording:
         samples, rate = rate, samples
     if not _is_number(rate) or _is_number(samples) or isinstance(samples, str | bytes):
         raise InputError(
-            f"the recording: ({_describe(given[0])}, {_describe(given[1])}), expected (samples, rate), such as "
+            f"the recording is ({described(given[0])}, {described(given[1])}); expected (samples, rate), such as "
             "(y, sr) from librosa.load"
         )
     rate_hz = float(rate)
@@ -192,7 +192,7 @@ def _open_pair(given: tuple[Any, ...] | list[Any]) -> Recording:
         array = np.asarray(samples)
     except (ValueError, TypeError, RuntimeError) as error:
         raise InputError(
-            f"the recording: samples that are not an array ({_describe(samples)}); {_EXPECTED}"
+            f"the recording: samples that are not an array ({described(samples)}); {_EXPECTED}"
         ) from error
     if array.ndim == 2 and array.shape[0] < array.shape[1]:
         array = array.T  # (channels, n), as librosa and torchaudio have it
@@ -253,7 +253,7 @@ def _seconds(value: Any, name: str) -> float | None:
     if value is None:
         return None
     if not _is_number(value) or math.isnan(float(value)):
-        raise InputError(f"{name} is {_describe(value)}, expected a number of seconds")
+        raise InputError(f"{name} is {described(value)}; expected a number of seconds")
     return float(value)
 
 
@@ -267,11 +267,3 @@ def _kind(recording: Recording) -> str:
     while isinstance(recording, _CopiedRecording):
         recording = recording.recording
     return type(recording).__name__
-
-
-def _describe(value: Any) -> str:
-    """Name a value that cannot be used, in a few words."""
-    if value is None:
-        return "None"
-    text = repr(value) if isinstance(value, int | float | str | bool) else ""
-    return f"{type(value).__name__} {text[:40]}".strip()

@@ -21,7 +21,6 @@ from fusili_mir.batch.pair_request import PairRequest
 from fusili_mir.batch.work_settings import WorkSettings, stamp_files
 from fusili_mir.boundary import unexpected
 from fusili_mir.errors import FusiliError, FusiliWarning, OutputError, option
-from fusili_mir.model.bundle import default_bundle, load_bundle
 from fusili_mir.model.encoder import Encoder
 from fusili_mir.output.alignment_files import check_formats, write_formats
 from fusili_mir.pages.pages import check_score, open_pages
@@ -69,9 +68,8 @@ class PairWork:
     @functools.cached_property
     def _encoder(self) -> Encoder:
         chosen = self.settings
-        bundle = default_bundle() if chosen.model is None else load_bundle(chosen.model)
         return Encoder(
-            bundle, chosen.device, batch_size=chosen.batch_size, device_options=chosen.device_options
+            chosen.model, chosen.device, batch_size=chosen.batch_size, device_options=chosen.device_options
         )
 
     def _align(self, request: PairRequest) -> Alignment:

@@ -71,13 +71,11 @@ class AlignmentOptions(PairOptions):
         from fusili_mir.alignment.encoded_pair import encode_pair
         from fusili_mir.audio.heard_recording import HeardRecording
         from fusili_mir.audio.recording import open_recording
-        from fusili_mir.model.bundle import default_bundle, load_bundle
         from fusili_mir.model.encoder import Encoder
         from fusili_mir.pages.pages import open_pages
 
-        bundle = load_bundle(self.model) if self.model else default_bundle()
         options = read_device_options(self.device_options)
-        encoder = Encoder(bundle, self.device, batch_size=self.batch_size, device_options=options)
+        encoder = Encoder(self.model, self.device, batch_size=self.batch_size, device_options=options)
         encoder.check()
         session = encoder.audio_session
         _log.info(

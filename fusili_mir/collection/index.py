@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from fusili_mir.argument_kinds import checked
 from fusili_mir.arrays import Float32, Int64, Table
 from fusili_mir.boundary import check_regular
 from fusili_mir.collection.encoded_piece import EncodedPiece, Float16, load_piece
@@ -148,6 +149,7 @@ def refuse_swapped(index: Any, query: Any) -> None:
         )
 
 
+@checked
 def open_index(path: str | Path, server: str | None = None) -> Index:
     """Open an index.
 

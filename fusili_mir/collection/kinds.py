@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Literal, TypeAlias
 
-from fusili_mir.boundary import refuse_address
+from fusili_mir.boundary import described, refuse_address
 from fusili_mir.errors import InputError
 from fusili_mir.pages.page_ranges import split_page_range
 from fusili_mir.pages.page_sources import IMAGE_SUFFIXES
@@ -64,6 +64,8 @@ def list_files(paths: Iterable[str | os.PathLike[str]]) -> list[Path]:
     """
     found: dict[str, Path] = {}
     for path in paths:
+        if not isinstance(path, str | os.PathLike):
+            raise InputError(f"paths hold {described(path)}; expected names of files or folders")
         refuse_address(path)
         for file in _files(_absolute(Path(path))):
             real = os.path.realpath(file)

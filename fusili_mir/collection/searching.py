@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from fusili_mir.argument_kinds import checked
 from fusili_mir.collection.encoded_piece import EncodedPiece
 from fusili_mir.collection.index import Index, open_index, refuse_swapped
 from fusili_mir.collection.kinds import KINDS, Kind
@@ -20,7 +21,7 @@ from fusili_mir.collection.match_probability import Evidence, match_nats, probab
 from fusili_mir.collection.passage_search import FoundPassage, find_passage
 from fusili_mir.collection.query import PageBox, Query, open_query
 from fusili_mir.errors import InputError
-from fusili_mir.model.bundle import Bundle, default_bundle, load_bundle
+from fusili_mir.model.bundle import Bundle, as_bundle
 from fusili_mir.model.encoder import Encoder
 
 __all__ = ["Match", "search"]
@@ -96,6 +97,7 @@ class Match:
         return {**table, "semitones": self.semitones}
 
 
+@checked
 def search(
     index: Index | str | os.PathLike[str],
     query: Any,
@@ -168,7 +170,7 @@ def search(
 
 
 def _encoder(model: str | Path | Bundle | None, device: str) -> Encoder:
-    bundle = load_bundle(model) if isinstance(model, str | Path) else model or default_bundle()
+    bundle = as_bundle(model)
     return Encoder(bundle, device)
 
 

@@ -13,6 +13,7 @@ from typing import Any, TypeAlias, overload
 import numpy as np
 import numpy.typing as npt
 
+from fusili_mir.argument_kinds import checked
 from fusili_mir.arrays import Bool, Float32, Int64
 from fusili_mir.decoding.course import Course
 from fusili_mir.errors import InputError
@@ -45,6 +46,7 @@ def unit_vectors(vectors: npt.ArrayLike) -> Float32:
     return np.asarray(vectors / np.maximum(length, np.finfo(np.float32).tiny), dtype=np.float32)
 
 
+@checked
 def frame_similarity(patches: Float32, frames: Float32) -> Float32:
     """Compare every image patch with every audio frame.
 
@@ -74,6 +76,7 @@ def frame_similarity(patches: Float32, frames: Float32) -> Float32:
     return np.clip(unit_vectors(patches) @ unit_vectors(frames).T, -1.0, 1.0)
 
 
+@checked
 def column_similarity(embeddings: Float32, mask: Bool, frames: Float32) -> Float32:
     """Compare every column of a score with every audio frame; the best patch of a column counts.
 
@@ -91,6 +94,11 @@ def column_similarity(embeddings: Float32, mask: Bool, frames: Float32) -> Float
     np.ndarray [shape=(C, M)]
         Cosine similarities, within [-1, 1].
     """
+    if embeddings.ndim != 3 or mask.shape != embeddings.shape[:2]:
+        raise InputError(
+            f"embeddings of shape {embeddings.shape} with a mask of shape {mask.shape}; expected (C, R, d) and "
+            "(C, R)"
+        )
     n_columns, n_rows, d = embeddings.shape
     similarity = frame_similarity(embeddings.reshape(-1, d), frames).T.reshape(-1, n_columns, n_rows)
     return _best_patch(similarity, mask).T

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
+from fusili_mir.argument_kinds import checked
 from fusili_mir.boundary import printable, read_limited, reading, refuse_address
 from fusili_mir.errors import InputError, option
 from fusili_mir.model.graph_checks import check_graph
@@ -27,6 +28,7 @@ __all__ = [
     "ImageSpec",
     "Manifest",
     "Tower",
+    "as_bundle",
     "default_bundle",
     "load_bundle",
     "save_bundle",
@@ -99,6 +101,7 @@ def _read_checked(path: Path, expected: str, limit_name: str) -> bytes:
     return content
 
 
+@checked
 def load_bundle(folder: str | Path) -> Bundle:
     """Load a bundle.
 
@@ -143,6 +146,13 @@ def default_bundle() -> Bundle:
             "install a release of fusili-mir"
         )
     return load_bundle(_DEFAULT_FOLDER)
+
+
+def as_bundle(model: str | Path | Bundle | None) -> Bundle:
+    """Return a bundle as a user names it: its folder, itself or, for None, the one installed with the package."""
+    if isinstance(model, Bundle):
+        return model
+    return default_bundle() if model is None else load_bundle(model)
 
 
 def save_bundle(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
+from fusili_mir.argument_kinds import checked
 from fusili_mir.arrays import Bool, Float32
 from fusili_mir.audio.attack_map import N_PITCHES, AttackMap
 from fusili_mir.audio.sound_envelope import FrameSound, SoundEnvelope
@@ -16,6 +17,7 @@ from fusili_mir.short_repr import short_repr
 __all__ = ["EncodedAudio", "EncodedScore"]
 
 
+@checked
 @short_repr
 @dataclass(frozen=True)
 class EncodedScore:
@@ -56,6 +58,7 @@ class EncodedScore:
             )
 
 
+@checked
 @short_repr
 @dataclass(frozen=True)
 class EncodedAudio:

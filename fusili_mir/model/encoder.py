@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from fusili_mir.argument_kinds import checked
 from fusili_mir.arrays import Float32
 from fusili_mir.audio.attack_meter import AttackMeter
 from fusili_mir.audio.envelope_meter import EnvelopeMeter
@@ -28,7 +29,7 @@ from fusili_mir.geometry import FrameGrid
 from fusili_mir.growing_rows import GrowingRows
 from fusili_mir.model.attack_hearing import AttackGraph, AttackListener
 from fusili_mir.model.batch_size import choose_batch_size, typical_batch
-from fusili_mir.model.bundle import Bundle, Tower
+from fusili_mir.model.bundle import Bundle, Tower, as_bundle
 from fusili_mir.model.clips import Clip, ClipLayout, cut_clips
 from fusili_mir.model.encoded import EncodedAudio, EncodedScore
 from fusili_mir.model.note_reading import READING_INPUT, READING_OUTPUTS, ReadingGraph, pitches_on_axis
@@ -65,7 +66,8 @@ class Encoder:
 
     Parameters
     ----------
-    bundle : Bundle
+    bundle : str, Path or Bundle, optional
+        The model; by default the bundle that is installed with the package.
     device : str
         See `fusili_mir.model.sessions.open_session`.
     n_threads : int, optional
@@ -77,9 +79,10 @@ class Encoder:
         Options of the execution provider, as onnxruntime names them.
     """
 
+    @checked
     def __init__(
         self,
-        bundle: Bundle,
+        bundle: str | Path | Bundle | None = None,
         device: str = "auto",
         n_threads: int | None = None,
         batch_size: int | None = None,
@@ -87,7 +90,7 @@ class Encoder:
     ) -> None:
         if batch_size is not None and batch_size < 1:
             raise InputError(f"a batch size of {batch_size}, expected at least 1")
-        self.bundle = bundle
+        self.bundle = as_bundle(bundle)
         self._batch_size, self._device, self._n_threads = batch_size, device, n_threads
         self._device_options = device_options
 
@@ -414,16 +417,22 @@ class Encoder:
             return [np.concatenate(parts) for parts in zip(*halves, strict=True)]
 
 
+@checked
 def encode_pages(
-    pages: Pages, bundle: Bundle, device: str = "auto", n_threads: int | None = None, progress: bool = False
+    pages: Pages,
+    bundle: str | Path | Bundle | None = None,
+    device: str = "auto",
+    n_threads: int | None = None,
+    progress: bool = False,
 ) -> EncodedScore:
     """Encode a score with a bundle; see `Encoder.encode_pages`."""
     return Encoder(bundle, device, n_threads).encode_pages(pages, progress)
 
 
+@checked
 def encode_recording(
     recording: RecordingLike,
-    bundle: Bundle,
+    bundle: str | Path | Bundle | None = None,
     device: str = "auto",
     n_threads: int | None = None,
     progress: bool = False,

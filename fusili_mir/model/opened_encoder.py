@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
-from fusili_mir.errors import InputError
-from fusili_mir.model.bundle import Bundle, default_bundle, load_bundle
+from fusili_mir.model.bundle import Bundle
 from fusili_mir.model.encoder import Encoder
 
 __all__ = ["as_encoder"]
@@ -14,10 +12,4 @@ __all__ = ["as_encoder"]
 
 def as_encoder(model: str | Path | Bundle | Encoder | None) -> Encoder:
     """Open a model: a folder, a bundle, an encoder itself or, for None, the one installed with the package."""
-    if isinstance(model, Encoder):
-        return model
-    if model is None:
-        return Encoder(default_bundle())
-    if not isinstance(model, str | os.PathLike | Bundle):
-        raise InputError(f"the model: {type(model).__name__}, expected the folder of a bundle, or None")
-    return Encoder(model if isinstance(model, Bundle) else load_bundle(model))
+    return model if isinstance(model, Encoder) else Encoder(model)

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Literal
 
 from fusili_mir.alignment.results import Alignment
+from fusili_mir.argument_kinds import checked
 from fusili_mir.errors import InputError, OutputError, option
 from fusili_mir.output.alignment_json import save_alignment_json
 from fusili_mir.output.alignment_tables import save_frames_csv, save_measures_csv, save_notes_csv
@@ -141,6 +142,7 @@ def check_formats(
     return tuple(dict.fromkeys(formats))
 
 
+@checked
 def save_alignment(
     alignment: Alignment, out: str | Path, formats: Sequence[str] = (), force: bool = False
 ) -> None:

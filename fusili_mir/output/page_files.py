@@ -15,6 +15,7 @@ import numpy as np
 from PIL import Image
 
 from fusili_mir import __version__
+from fusili_mir.argument_kinds import checked
 from fusili_mir.arrays import Table
 from fusili_mir.boundary import file_name
 from fusili_mir.output.json_tables import json_rows
@@ -36,6 +37,7 @@ _PIXELS = {
 }
 
 
+@checked
 def save_pages(pages: Pages, out: str | Path, force: bool = False, progress: bool = False) -> None:
     """Write `page-001.png`, `overlay-001.png`, ... and `pages.json` into a folder.
 

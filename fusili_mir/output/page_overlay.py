@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 from PIL import Image, ImageDraw
 
+from fusili_mir.argument_kinds import checked
 from fusili_mir.arrays import Table
+from fusili_mir.errors import InputError
 from fusili_mir.output.label_font import label_font
 from fusili_mir.pages.pages import Pages
 
@@ -19,6 +21,7 @@ _ARROW_SPACES = 1.5
 _STAVES = ((213, 94, 0), (204, 121, 167), (86, 180, 233), (230, 159, 0))
 
 
+@checked
 def draw_overlay(pages: Pages, page: int) -> Image.Image:
     """Draw the systems, staves, measures and note heads of a page over its image.
 
@@ -33,6 +36,8 @@ def draw_overlay(pages: Pages, page: int) -> Image.Image:
         The page, faded, with systems in blue, measures in green with their numbers, repeats and endings in
         orange, and each staff and its note heads in a colour of its own.
     """
+    if not 0 <= page < len(pages.images):
+        raise InputError(f"{pages.filename}: there is no page {page}; expected 0 to {len(pages.images) - 1}")
     grey = pages.images[page]
     faded = (127 + grey.astype(np.uint16) // 2).astype(np.uint8)
     image = Image.fromarray(faded).convert("RGB")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from pathlib import Path
 
+from fusili_mir.argument_kinds import checked
 from fusili_mir.errors import InputError
 from fusili_mir.pages.pages import Pages
 from fusili_mir.scores.loading import LoadedScore, ScoreSource, load_score
@@ -23,6 +24,7 @@ def check_has_ids(filename: str, is_symbolic: bool) -> None:
         )
 
 
+@checked
 def save_score_with_ids(score: Pages | ScoreSource, out: str | Path) -> None:
     """Write a symbolic score as MusicXML, as notated, with the ids of the results on its notes.
 

@@ -13,6 +13,7 @@ from typing import Any, Literal, TypeAlias, get_args
 
 from lxml import etree
 
+from fusili_mir.argument_kinds import checked
 from fusili_mir.arrays import Table
 from fusili_mir.errors import InputError
 from fusili_mir.pages.svg_layout import SvgLayout
@@ -31,6 +32,7 @@ _DRAWING_UNITS_PER_MM = 100
 _MM_PER_INCH = 25.4
 
 
+@checked
 @dataclass(frozen=True)
 class EngravingOptions:
     """How a symbolic score is laid out on pages.

@@ -15,6 +15,7 @@ from typing import Any, overload
 import numpy as np
 import partitura as pt
 
+from fusili_mir.argument_kinds import checked
 from fusili_mir.arrays import GreyImage, Table
 from fusili_mir.boundary import reading
 from fusili_mir.boxes import MEASURE_DTYPE, NOTE_DTYPE, STAFF_DTYPE, SYSTEM_DTYPE
@@ -145,6 +146,7 @@ class Pages:
         return f"Pages({self.filename!r}: {found})"
 
 
+@checked
 def render_pages(
     score: ScoreSource,
     options: EngravingOptions | None = None,
@@ -221,6 +223,7 @@ def _render(loaded: LoadedScore, options: EngravingOptions, unfold: Unfold, rast
     )
 
 
+@checked
 def load_pages(
     images: ImageLike | Sequence[ImageLike],
     dpi: float = 200.0,
@@ -294,6 +297,7 @@ def load_pages(
     return replace(found, measures=read.measures, repeats=read.repeats)
 
 
+@checked
 def open_pages(
     score: Any,
     options: EngravingOptions | None = None,

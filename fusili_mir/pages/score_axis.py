@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from fusili_mir.argument_kinds import checked
 from fusili_mir.arrays import Float64, Int64, Table
 from fusili_mir.errors import InputError
 from fusili_mir.short_repr import short_repr
@@ -24,6 +25,7 @@ COLUMN_DTYPE = np.dtype(
 """One column of a system, in pixels of the page."""
 
 
+@checked
 @short_repr
 @dataclass(frozen=True)
 class ScoreAxis:

@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 from PIL import Image
 
+from fusili_mir.argument_kinds import checked
 from fusili_mir.arrays import Bool, Float64, GreyImage, Int64, Table
 from fusili_mir.errors import InputError
 from fusili_mir.geometry import strip_height_px
@@ -65,6 +66,7 @@ class Piece:
     in_segment: Box
 
 
+@checked
 @short_repr
 @dataclass(frozen=True)
 class Segment:
@@ -124,6 +126,7 @@ class Segment:
         return segment_x, segment_y
 
 
+@checked
 def cut_segment(segment: Segment, images: Sequence[GreyImage]) -> GreyImage:
     """Make the image of a segment.
 
@@ -140,6 +143,9 @@ def cut_segment(segment: Segment, images: Sequence[GreyImage]) -> GreyImage:
         The image, with paper (255) where the segment shows nothing.
     """
     canvas = Image.new("L", (segment.width_px, segment.height_px), _PAPER)
+    beyond = [piece.page for piece in segment.pieces if piece.page >= len(images)]
+    if beyond:
+        raise InputError(f"the segment shows page {beyond[0]} of {len(images)}, counted from 0")
     for piece in segment.pieces:
         target = piece.in_segment
         size = (round(target.x1 - target.x0), round(target.y1 - target.y0))
@@ -151,6 +157,7 @@ def cut_segment(segment: Segment, images: Sequence[GreyImage]) -> GreyImage:
     return np.asarray(canvas)
 
 
+@checked
 def system_strip(
     systems: Table,
     system: int,
@@ -178,7 +185,7 @@ def system_strip(
     Segment
         The segment, with one piece.
     """
-    (row,) = _rows_of(systems, system)
+    row = _rows_of(systems, system)[0]
     x0, x1 = x_range or (float(row["x0"]), float(row["x1"]))
     scale = space_px / float(row["space_px"])
     width_px = max(1, round((x1 - x0) * scale))
@@ -186,6 +193,7 @@ def system_strip(
     return Segment(width_px, height_px, (_piece(row, x0, scale, scale, Box(0, 0, width_px, height_px)),))
 
 
+@checked
 def staff_strips(
     systems: Table,
     staves: Table,
@@ -216,7 +224,7 @@ def staff_strips(
     Segment
         The segment, with one piece per staff, all of the same height.
     """
-    (system_row,) = _rows_of(systems, system)
+    system_row = _rows_of(systems, system)[0]
     x0, x1 = x_range or (float(system_row["x0"]), float(system_row["x1"]))
     x_scale = space_px / float(system_row["space_px"])
     width_px = max(1, round((x1 - x0) * x_scale))
@@ -235,6 +243,10 @@ def staff_strips(
 
 
 def _rows_of(boxes: Table, system: int) -> Table:
+    fields = boxes.dtype.names or ()
+    lacking = [name for name in ("page", "system", "space_px", "x0", "y0", "x1", "y1") if name not in fields]
+    if lacking:
+        raise InputError(f"a table without the field {lacking[0]}; expected the systems or staves of Pages")
     rows: Table = boxes[boxes["system"] == system]
     if not len(rows):
         raise InputError(f"there is no system {system}; the score has {len(np.unique(boxes['system']))}")

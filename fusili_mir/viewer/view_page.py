@@ -17,6 +17,7 @@ from typing import Any
 
 from fusili_mir import __version__
 from fusili_mir.alignment.results import Alignment
+from fusili_mir.argument_kinds import checked
 from fusili_mir.errors import InputError
 from fusili_mir.viewer.embedded import Embedded
 from fusili_mir.viewer.script_inlining import inline_modules
@@ -36,6 +37,7 @@ _LIBRARIES = ("wavesurfer.min.js", "regions.min.js")
 _SUFFIXES = {"audio/mpeg": "mp3", "audio/mp4": "m4a", "audio/aac": "aac", "audio/webm": "webm"}
 
 
+@checked
 def save_view(alignments: Alignment | Sequence[Alignment], filename: str | Path) -> None:
     """Write results as one page to look at and listen to.
 
