@@ -163,11 +163,11 @@ def _demo_cases(folder: Path) -> list[Case]:
     once = {"repeats": "minimal"}
     part, held = {**once, "start_sec": 12.5, "end_sec": 30.3}, {**once, "end_sec": 24.0}
     on_score = (
-        {"measure": "3", "second": 3.85},
+        {"measure": "3", "second": 7.4},
         {"note": "p1n80-1", "second": 18.98},
         {"place": (0, 489.2, 628.0), "second": 20.04},
     )
-    on_page = ({"measure": "4", "second": 3.85}, {"place": (0, 485.0, 627.0), "second": 20.04})
+    on_page = ({"measure": "4", "second": 7.4}, {"place": (0, 485.0, 627.0), "second": 20.04})
     return [
         Case("demo-score", demo.score, demo.recording),
         Case("demo-png", demo.page, demo.recording),
