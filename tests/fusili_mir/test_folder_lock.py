@@ -11,7 +11,6 @@ import pytest
 
 from fusili_mir.errors import OutputError
 from fusili_mir.folder_lock import free_lock, hold_lock, locked_folder
-from fusili_mir.whole_files import write_text
 
 HOLD = """
 import sys, time
