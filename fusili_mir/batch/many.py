@@ -27,7 +27,7 @@ from fusili_mir.batch.summary_table import summary_csv
 from fusili_mir.batch.work_settings import WorkSettings
 from fusili_mir.errors import InputError, OutputError, option
 from fusili_mir.folder_lock import locked_folder
-from fusili_mir.model.bundle import Bundle, default_bundle, load_bundle
+from fusili_mir.model.bundle import Bundle, as_bundle
 from fusili_mir.model.encoder import Encoder
 from fusili_mir.model.sessions import usable_cpus
 from fusili_mir.output.alignment_files import check_formats
@@ -98,7 +98,7 @@ def align_many(
         raise InputError(f"{jobs} processes; expected at least 1, or -1 for one per core")
     asked = [] if match is not None else as_pairs(pairs, options)
     check_formats(formats, "the pairs", has_notes=True)
-    bundle = model if isinstance(model, Bundle) else load_bundle(model) if model else default_bundle()
+    bundle = as_bundle(model)
     n_workers = usable_cpus() if jobs == -1 else jobs
     settings = WorkSettings(
         out=str(Path(out).absolute()),

@@ -134,6 +134,16 @@ def test_images_have_no_notes_to_align(folder: Path, recording: AudioSamples, en
 def test_what_is_not_a_model_is_one_line(wrong: Any, pages: Pages, recording: AudioSamples) -> None:
     with pytest.raises(InputError, match=r"the model: .*, expected the folder of a bundle"):
         align_recording(pages, recording, model=wrong)
+    with pytest.raises(InputError, match=r"the model: .*, expected the folder of a bundle"):
+        Encoder(wrong)
+
+
+def test_a_model_is_named_by_its_folder_wherever_one_is_wanted(encoder: Encoder) -> None:
+    folder = encoder.bundle.folder
+    assert Encoder(folder).bundle == Encoder(str(folder)).bundle == encoder.bundle
+    assert Encoder().bundle.manifest.name == "small"
+    with pytest.raises(InputError, match=r"nowhere: "):
+        Encoder("nowhere")
 
 
 def test_mistakes_are_found_before_the_score_is_encoded(
