@@ -98,7 +98,9 @@ def _fits(value: Any, kind: Any) -> bool:
     """Return whether a value is of a kind, as far as that is stated plainly."""
     origin, parts = get_origin(kind), get_args(kind)
     if origin in (Union, types.UnionType):
-        return len(parts) > _MOST_KINDS or any(_fits(value, part) for part in parts)
+        others = [part for part in parts if part is not types.NoneType]
+        is_plain = len(others) <= _MOST_KINDS and (len(others) == 1 or Mapping not in map(get_origin, others))
+        return not is_plain or any(_fits(value, part) for part in parts)
     if origin is Literal:
         return any(value is part or (type(value) is type(part) and value == part) for part in parts)
     if origin is np.ndarray:
@@ -117,8 +119,7 @@ def _fits(value: Any, kind: Any) -> bool:
         return isinstance(value, Mapping)
     if kind in (int, float):
         number = value.item() if isinstance(value, np.ndarray) and value.ndim == 0 else value
-        is_number = isinstance(number, Integral if kind is int else Real) and not isinstance(number, bool)
-        return is_number and number == number  # not NaN
+        return isinstance(number, Integral if kind is int else Real) and not isinstance(number, bool)
     if kind in (bool, Any) or not isinstance(kind, type) or getattr(kind, "_is_protocol", False):
         return True
     return isinstance(value, kind)

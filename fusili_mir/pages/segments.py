@@ -185,6 +185,7 @@ def system_strip(
     Segment
         The segment, with one piece.
     """
+    _check_size(space_px, margin_spaces)
     row = _rows_of(systems, system)[0]
     x0, x1 = x_range or (float(row["x0"]), float(row["x1"]))
     scale = space_px / float(row["space_px"])
@@ -224,6 +225,7 @@ def staff_strips(
     Segment
         The segment, with one piece per staff, all of the same height.
     """
+    _check_size(space_px, margin_spaces)
     system_row = _rows_of(systems, system)[0]
     x0, x1 = x_range or (float(system_row["x0"]), float(system_row["x1"]))
     x_scale = space_px / float(system_row["space_px"])
@@ -240,6 +242,13 @@ def staff_strips(
         for index, staff in enumerate(_rows_of(staves, system))
     )
     return Segment(width_px, strip_px * len(pieces), pieces)
+
+
+def _check_size(space_px: float, margin_spaces: float) -> None:
+    if not (0 < space_px < np.inf and 0 <= margin_spaces < np.inf):
+        raise InputError(
+            f"staff spaces of {space_px:g} px and margins of {margin_spaces:g} of them; expected positive sizes"
+        )
 
 
 def _rows_of(boxes: Table, system: int) -> Table:

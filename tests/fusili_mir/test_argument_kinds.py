@@ -66,7 +66,7 @@ def test_every_public_name_refuses_what_nobody_can_use(
             "images is an object; expected the name of",
         ),
         (lambda: public.AudioSamples([0.0, 0.5], 16_000), "samples is a list; expected an array"),
-        (lambda: public.FrameGrid(10, float("nan")), "frame_sec is nan; expected a number"),
+        (lambda: public.FrameGrid(10, "0.1"), "frame_sec is '0.1'; expected a number"),
         (
             lambda: public.EngravingOptions(font="Comic Sans"),
             "font is 'Comic Sans'; expected one of 'Leipzig', ",

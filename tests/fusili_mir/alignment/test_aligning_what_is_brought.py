@@ -132,7 +132,7 @@ def test_images_have_no_notes_to_align(folder: Path, recording: AudioSamples, en
 
 @pytest.mark.parametrize("wrong", [5, object(), ["small"]], ids=["int", "object", "list"])
 def test_what_is_not_a_model_is_one_line(wrong: Any, pages: Pages, recording: AudioSamples) -> None:
-    with pytest.raises(InputError, match=r"the model: .*, expected the folder of a bundle"):
+    with pytest.raises(InputError, match=r"model is .*; expected the name of a file or folder, a Bundle"):
         align_recording(pages, recording, wrong)
 
 
