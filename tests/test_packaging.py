@@ -229,6 +229,16 @@ def test_the_gpu_extra_brings_cuda_and_cudnn() -> None:
     assert (runtime.name, runtime.extras) == ("onnxruntime-gpu", {"cuda", "cudnn"})
 
 
+def test_every_python_that_is_promised_is_tried_by_the_workflows(project: dict[str, Any]) -> None:
+    promised = re.findall(r":: (3\.\d+)", " ".join(project["classifiers"]))
+    for workflow, jobs in {"tests": ("everything", "runtime", "windows"), "release": ("try",)}.items():
+        content = yaml.safe_load((ROOT / f".github/workflows/{workflow}.yml").read_text(encoding="utf-8"))
+        for job in jobs:
+            assert content["jobs"][job]["strategy"]["matrix"]["python"] == promised, job
+    for page in ("README.md", "docs/install.md"):
+        assert f"Python {promised[0]} to {promised[-1]}." in (ROOT / page).read_text(encoding="utf-8")
+
+
 def test_on_windows_the_workflow_runs_the_tests_of_make_test_runtime_and_its_own() -> None:
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8").replace("\\\n", " ")
     workflow = yaml.safe_load((ROOT / ".github/workflows/tests.yml").read_text(encoding="utf-8"))
