@@ -193,6 +193,8 @@ class _Building:
                 else:
                     add(task.path, done.piece, done.seconds)
                 count.advance()
+        place = {str(path): number for number, path in enumerate(files)}
+        report.sort(key=lambda file: place[file.path])  # whichever process was done first
         contents = {(piece.kind, piece.sha256) for piece in fresh.values() if piece.id not in known}
         for each in missing:
             if (each.kind, each.sha256) in contents:  # under another name

@@ -1,6 +1,7 @@
 import contextlib
 import csv
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -13,6 +14,7 @@ import torch
 from example_melodies import random_melodies, save_melodies
 from example_processes import FusiliCommand, descendants, still_there
 
+from fusili_mir import progress
 from fusili_mir.cli.main import main
 from fusili_mir.folder_lock import locked_folder
 from fusili_training.loop.checkpoint import load_checkpoint, load_trained_model
@@ -102,6 +104,24 @@ def test_a_run_on_shards_goes_on_in_the_middle_of_an_epoch(finished: Path, data:
     assert len(steps(folder)) == 4
     assert call(*common, "--resume") == 0
     assert steps(folder) == steps(finished)
+
+
+@pytest.mark.parametrize("options", [(), ("--quiet",)])
+def test_without_a_terminal_lines_say_how_far_a_run_is(
+    data: Path,
+    recipe: Path,
+    tmp_path: Path,
+    options: tuple[str, ...],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr(progress, "_LEAST_BETWEEN_SEC", 0.0)  # not after ten seconds
+    assert call(recipe, "--data", data, "--out", tmp_path / "run", *options) == 0
+    said = capsys.readouterr().err
+    lines = re.findall(r"fusili-mir: training: (\d) of 6 \(\d+ %\), loss \d+\.\d{4}, \d+ s so far", said)
+    assert lines == ([] if options else ["1", "2", "3", "4", "5", "6"])
+    assert said.count("validation loss") == (0 if options else 2)
+    assert not options or said == ""
 
 
 def test_the_summary_says_where_the_best_model_is(
