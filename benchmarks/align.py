@@ -154,7 +154,7 @@ def align_once(minutes: int, model: Path | None) -> dict[str, float]:
                 end_sec = float(some["onset_sec"][-1]) + MEASURE_SEC / 2
                 file.write(sine_recording(some, end_sec=end_sec))
         wall, cpu = time.perf_counter(), time.process_time()
-        alignment = align_recording(pages, folder / "piece.wav", bundle)
+        alignment = align_recording(pages, folder / "piece.wav", model=bundle)
         aligning, aligning_cpu = time.perf_counter() - wall, time.process_time() - cpu
         start = time.process_time()
         save_alignment(alignment, folder / "out")

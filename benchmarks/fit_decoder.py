@@ -39,7 +39,8 @@ from fusili_benchmarks.held_out_shifts import BASE, PageShift, Shift, SoundShift
 from fusili_benchmarks.judged_times import KINDS, JudgedTimes, judge, judged_report
 from fusili_benchmarks.performances import Performance, encode_human, encode_songs, kept, with_deep_pickles
 from fusili_benchmarks.piece_fit import SeenPair, fit_piece, piece_report, seen_pairs
-from fusili_mir.alignment.aligning import align_encoded, decoding_options
+from fusili_mir.alignment.encoded_alignment import align_encoded
+from fusili_mir.alignment.fitted_decoding import decoding_options
 from fusili_mir.dataclass_tables import read_table
 from fusili_mir.decoding.rough_search import DecodingOptions
 from fusili_mir.decoding.timing_law import TimingLaw

@@ -26,8 +26,8 @@ import numpy as np
 
 import fusili_mir as fm
 from fusili_benchmarks.played_measures import PlayedPiece, da_capo_pieces, kept
-from fusili_mir.alignment.aligning import decoding_options
 from fusili_mir.alignment.column_order import measure_columns
+from fusili_mir.alignment.fitted_decoding import decoding_options
 from fusili_mir.alignment.unfolding_choice import (
     AS_WRITTEN_COST,
     CUT_COST,

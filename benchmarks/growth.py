@@ -25,14 +25,13 @@ import numpy as np
 import soundfile
 from PIL import Image
 
-from fusili_mir.alignment.aligning import align_pair
-from fusili_mir.alignment.encoded_pages import encode_pages_once
-from fusili_mir.alignment.encoded_pair import encode_pair
+from fusili_mir.alignment.aligner import Aligner
 from fusili_mir.demo.example import load_example
 from fusili_mir.model.bundle import default_bundle
 from fusili_mir.model.encoder import Encoder
 from fusili_mir.pages.pages import load_pages
 
+STAGES = ("pages", "recording", "recording and alignment", "alignment again")
 CASES = ("sound:5", "sound:30", "sound:120", "silence:120", "silence:1380", "pdf:30", "pdf:300")
 
 
@@ -44,15 +43,13 @@ def main() -> None:
     if arguments.alone:
         print(json.dumps(measure(arguments.alone)))
         return
-    print("| case | CPU s | pages | recording | alignment | peak MB |\n" + "| --- " * 6 + "|")
+    print(f"| case | CPU s | {' | '.join(STAGES)} | peak MB |\n" + "| --- " * (3 + len(STAGES)) + "|")
     for case in arguments.case or CASES:
         done = subprocess.run(
             [sys.executable, __file__, "--alone", case], capture_output=True, text=True, check=True
         )
         stages = json.loads(done.stdout.splitlines()[-1])
-        cells = [
-            f"{stages[name]:.1f}" if name in stages else "" for name in ("pages", "recording", "alignment")
-        ]
+        cells = [f"{stages[name]:.1f}" if name in stages else "" for name in STAGES]
         print(
             f"| {case} | {stages['total']:.1f} | {' | '.join(cells)} | {stages['peak_mb']:.0f} |", flush=True
         )
@@ -84,11 +81,13 @@ def measure(case: str) -> dict[str, float]:
 def _align(folder: Path, n_minutes: int, encoder: Encoder, stages: dict[str, float]) -> None:
     sound = _write_sound(folder, n_minutes, n_minutes)
     with _stage("pages", stages):
-        score = encode_pages_once(load_pages([load_example().page] * n_minutes), encoder)
-    with _stage("recording", stages):
-        pair = encode_pair(score, sound)
-    with _stage("alignment", stages):
-        align_pair(pair)
+        aligner = Aligner(encoder)
+        pages = load_pages([load_example().page] * n_minutes)
+        aligner.encode(pages)
+    with _stage("recording and alignment", stages):
+        result = aligner.align(pages, sound)
+    with _stage("alignment again", stages):
+        result.again(())
 
 
 @contextmanager

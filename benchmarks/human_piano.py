@@ -21,7 +21,8 @@ import numpy as np
 import fusili_mir as fm
 from fusili_benchmarks.calibration import area_under_curve, calibration_error
 from fusili_benchmarks.performances import Performance, encode_human, first_onsets, kept, with_deep_pickles
-from fusili_mir.alignment.aligning import align_encoded, decoding_options
+from fusili_mir.alignment.encoded_alignment import align_encoded
+from fusili_mir.alignment.fitted_decoding import decoding_options
 from fusili_mir.alignment.results import Alignment
 from fusili_mir.arrays import Float64
 from fusili_mir.decoding.certainty import NEAR_SEC

@@ -1,7 +1,7 @@
 """SIGKILL and SIGTERM at random moments of every command that writes: what is half-written, left behind, or lost?
 
     python benchmarks/kills.py --kills 100 --seed 1
-    python benchmarks/kills.py --kills 10 --only align --only train
+    python benchmarks/kills.py --kills 10 --only align --only "train, 2 workers"
     python benchmarks/kills.py --places
 
 A third of the moments is drawn from the whole time of a run, a third from the time in which it writes, and a
@@ -59,7 +59,7 @@ _WARM = (
     "torch.utils.tensorboard",
 )
 
-_NEED_MODEL = frozenset({"render", "render --jobs 2", "train", "export"})
+_NEED_MODEL = frozenset({"render", "render --jobs 2", "train, 0 workers", "train, 2 workers", "export"})
 _KILLS = ("signal", "kills", "half-written", "left behind", "next run differs", "refused")
 _PLACES = ("full disk", "read-only disk", "two at once")
 _SHARES = (0.0, 0.4, 0.9)  # of the room that the result takes

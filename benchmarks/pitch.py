@@ -161,7 +161,7 @@ class Known:
 
     @cached_property
     def unshifted(self) -> CloseHeads:
-        run = align_played(self.whole, self.score, self.level, self.encoder, transpose=0.0)
+        run = align_played(self.whole, self.score, self.level, self.encoder, semitones=0.0)
         return CloseHeads.of(run.errors_sec)
 
     def look_at(self, recording: Played, cents: float = 0.0) -> PitchResult:
@@ -360,13 +360,13 @@ def align_other(measure: Measuring, known: Known, other: Known, counts: dict[str
         part = played(other.whole, (0.0, 0.0), (0.0, limit_sec))
         part = replace(part, onset_sec=np.zeros(len(known.whole.heads)))
         results = []
-        for transpose in (0.0, "auto"):
+        for semitones in (0.0, None):
 
-            def align(part: Played = part, transpose: str | float = transpose) -> PitchResult:
-                run = align_played(known.whole, known.score, part, known.encoder, transpose)
+            def align(part: Played = part, semitones: float | None = semitones) -> PitchResult:
+                run = align_played(known.whole, known.score, part, known.encoder, semitones)
                 return PitchResult.of(0.0, run.pitch, run)
 
-            name = f"wrong {known.name} {other.name} {length} {transpose}"
+            name = f"wrong {known.name} {other.name} {length} {semitones}"
             results.append(measure.results.keep(name, align))
         off, auto = results
         count[0] += 1

@@ -6,7 +6,7 @@ Human piano performances (n-ASAP) and the songs of a split that have repeats; ea
 repeats and with none. The pages are images, on which bar lines, repeat signs and endings are read. A measure is
 right if, in the middle of the time in which it is played, the music is shown in it. Three ways to decode are
 compared: the pages from beginning to end, the repeats as they are read (what happens without options), and the
-same with `--jumps`. FOLDER keeps embeddings for the next time.
+same with cuts expected. FOLDER keeps embeddings for the next time.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ import numpy as np
 
 import fusili_mir as fm
 from fusili_benchmarks.played_measures import PlayedPiece, human_piece, kept, right_measures, song_pieces
-from fusili_mir.alignment.aligning import align_encoded, decoding_options
+from fusili_mir.alignment.encoded_alignment import align_encoded
+from fusili_mir.alignment.fitted_decoding import decoding_options
 from fusili_mir.model.encoder import Encoder
 
 WAYS = {"as written": {"unfold": "none"}, "repeats": {}, "jumps": {"jumps": True}}

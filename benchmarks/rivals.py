@@ -44,7 +44,7 @@ def cpu_sec() -> float:
 
 
 def ours(score: Path, sound: Path, encoder: Encoder) -> Alignment:
-    return fm.align_recording(fm.render_pages(score), sound, encoder)
+    return fm.align_recording(fm.render_pages(score), sound, model=encoder)
 
 
 def synctoolbox(notes: Table, sound: Path) -> dict[str, float]:

@@ -2,7 +2,8 @@
 
     import fusili_mir as fm
     performance, alignment, score = fm.align_score("piece.musicxml", "recording.wav")  # partitura's types
-    frames = fm.align_pages(fm.load_pages("scan.pdf"), "recording.wav")  # images alone
+    frames = fm.align_pages("scan.pdf", "recording.wav")  # images alone
+    result = fm.Aligner().align("scan.pdf", "tape.mp3", fm.AlignOptions(start_sec=75, transpose=-2))  # everything
 
 The public names are listed in `__init__.pyi`. Each is loaded on first use, so importing the package is cheap.
 """

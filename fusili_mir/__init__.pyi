@@ -1,13 +1,10 @@
 """The public names, stated once: type checkers read this file, and `__init__.py` loads from where it says."""
 
-from .alignment.aligning import (
-    AlignmentWarning,
-    align_encoded,
-    align_pages,
-    align_recording,
-    align_score,
-)
+from .alignment.align_options import AlignOptions
+from .alignment.aligner import Aligner
+from .alignment.aligning import align_pages, align_recording, align_score
 from .alignment.anchors import Anchor
+from .alignment.encoded_alignment import AlignmentWarning, align_encoded
 from .alignment.performance import anchors_from_alignment, performance_from_alignment
 from .alignment.position_maps import PositionMaps, get_position_maps
 from .alignment.results import Alignment
@@ -40,6 +37,8 @@ from .viewer.view_page import save_view
 __version__: str
 
 __all__ = [
+    "AlignOptions",
+    "Aligner",
     "Alignment",
     "AlignmentWarning",
     "Anchor",

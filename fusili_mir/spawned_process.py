@@ -13,6 +13,7 @@ import threading
 from multiprocessing.context import SpawnContext, SpawnProcess
 from typing import Any
 
+from fusili_mir.staging import interrupts_held
 from fusili_mir.worker_process import withheld_from_workers
 
 __all__ = ["WorkerContext"]
@@ -25,7 +26,7 @@ class _ScriptlessProcess(SpawnProcess):
     """A process that is spawned without the script, and that Ctrl-C does not reach."""
 
     def start(self) -> None:
-        with _STARTING, withheld_from_workers(signal.SIGINT):
+        with _STARTING, interrupts_held(), withheld_from_workers(signal.SIGINT):
             main = vars(sys.modules["__main__"])
             hidden = {name: main[name] for name in _NAMES if name in main}
             main.update(dict.fromkeys(_NAMES))

@@ -14,13 +14,12 @@ import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
-__all__ = ["listed_packages", "sealed"]
+__all__ = ["essential_packages", "listed_packages", "sealed"]
 
 ROOT = Path(__file__).parent.parent
 PACKAGES = ROOT / "system-packages.txt"
 OUR_FONTS = ROOT / "fusili_mir" / "pages" / "fonts"
-OURS = "FUSILI_"
-PYTHONS = "PYTHON"  # PYTHONUNBUFFERED, for one, hides what only happens to buffered output
+HIDDEN = ("FUSILI_", "PYTHON")  # PYTHONUNBUFFERED, for one, hides what happens to buffered output
 KEPT = ("PYTHONPATH", "PYTHONHOME")
 PROGRAM_FOLDERS = {"/bin", "/sbin", "/usr/bin", "/usr/sbin"}
 
@@ -44,21 +43,17 @@ def sealed(environment: Mapping[str, str], folder: Path) -> dict[str, str]:
     Returns
     -------
     dict of str to str
-        The same variables, without settings of ours and of Python's.
+        The same variables, without settings of ours and of Python's; on systems that are not Debian, all of them.
     """
-    inside = {
-        name: value
-        for name, value in environment.items()
-        if name in KEPT or not name.startswith((OURS, PYTHONS))
-    }
-    inside["FUSILI_SOUNDBANKS"] = str(folder / "soundbanks")
-    if shutil.which("dpkg-query") is None:
-        return inside
+    banks = {"FUSILI_SOUNDBANKS": str(folder / "soundbanks")}
+    essential = essential_packages()
+    if not essential:
+        return {**environment, **banks}
     programs, soundfonts = folder / "programs", folder / "soundfonts"
     for made in (programs, soundfonts):
         made.mkdir()
-    for file in _files([*_essential_packages(), *listed_packages()]):
-        if str(file.parent) in PROGRAM_FOLDERS and file.is_file():
+    for file in _files([*essential, *listed_packages()]):
+        if str(file.parent) in PROGRAM_FOLDERS:
             _link(programs / file.name, file)
         elif file.suffix in (".sf2", ".sf3"):
             _link(soundfonts / file.name, file)
@@ -66,11 +61,17 @@ def sealed(environment: Mapping[str, str], folder: Path) -> dict[str, str]:
         f"<fontconfig><dir>{OUR_FONTS}</dir><cachedir>{folder / 'fonts'}</cachedir></fontconfig>\n"
     )
     seen = {"PATH": programs, "FUSILI_SOUNDFONTS": soundfonts, "FONTCONFIG_FILE": folder / "fonts.conf"}
-    return inside | {name: str(path) for name, path in seen.items()}
+    return {
+        **{name: value for name, value in environment.items() if name in KEPT or not name.startswith(HIDDEN)},
+        **banks,
+        **{name: str(path) for name, path in seen.items()},
+    }
 
 
-def _essential_packages() -> list[str]:
-    """Return the packages that no Debian is without: a shell, cp, sed, ..."""
+def essential_packages() -> list[str]:
+    """Return the packages that no Debian is without: a shell, cp, sed, ...; none on other systems."""
+    if shutil.which("dpkg-query") is None:
+        return []
     lines = _dpkg_query("--show", "--showformat", "${Essential} ${Package}\n").splitlines()
     return [line.removeprefix("yes ") for line in lines if line.startswith("yes ")]
 

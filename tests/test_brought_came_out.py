@@ -151,7 +151,7 @@ class Workshop:
         return self.file("score.mid")
 
     def match(self) -> Path:
-        performance, alignment, score = align_score(self.pages, self.recording, self.encoder)
+        performance, alignment, score = align_score(self.pages, self.recording, model=self.encoder)
         pt.save_match(alignment, performance, score, out=str(self.file("piece.match")))
         return self.file("piece.match")
 
@@ -172,8 +172,10 @@ class Workshop:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", FusiliWarning)
                 encoder = None if row.with_shipped_model else self.encoder
-                start_sec, end_sec = row.stretch_sec or (None, None)
-                alignment = align_recording(score, recording, encoder, start_sec=start_sec, end_sec=end_sec)
+                start_sec, end_sec = row.stretch_sec or (0.0, None)
+                alignment = align_recording(
+                    score, recording, model=encoder, start_sec=start_sec, end_sec=end_sec
+                )
         except FusiliError as error:
             return f"refused: {str(error).replace(f'{self.folder}/', '')}"
         return self.places(alignment) if alignment.played is None else self.times(alignment)

@@ -82,7 +82,7 @@ def test_the_commands_of_a_page_and_their_options_exist(
         with pytest.raises(SystemExit) as ended:
             main([command, "--help"])
         assert ended.value.code == 0, command
-        known = set(re.findall(r"(?<![\w-])--?[a-z][a-z-]*", capsys.readouterr().out))
+        known = set(re.findall(r"(?<![\w-])--?[a-z][a-z0-9-]*", capsys.readouterr().out))
         options = {word.strip("[]").split("=")[0] for word in words if re.match(r"\[?-{1,2}[a-z]", word)}
         assert options <= known, f"fusili-mir {command} {shlex.join(words)}"
 

@@ -59,13 +59,6 @@ def write_files(folder: Path) -> None:
     (folder / "pairs.csv").write_text(rows, encoding="utf-8")
 
 
-def pieces(text: str) -> list[str]:
-    """Return the shell lines and the blocks of Python, in their order."""
-    outside = BLOCK.sub(lambda block: " " * len(block[0]), text)
-    found = [*LINE.finditer(outside), *BLOCK.finditer(text)]
-    return [piece[1] for piece in sorted(found, key=lambda piece: piece.start())]
-
-
 @pytest.fixture(scope="module")
 def environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """A home without anything in it, a browser that opens nothing, and the program under its name."""
@@ -79,7 +72,12 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
         if name not in ("XDG_CACHE_HOME", "ORT_DISABLE_TELEMETRY")
     }
     path = os.pathsep.join((str(programs), str(Path(sys.executable).parent), os.environ["PATH"]))
-    return {**kept, "HOME": str(home), "PATH": path, "BROWSER": "true", "MPLBACKEND": "Agg"}
+    return {**kept, "HOME": str(home), "PATH": path, "BROWSER": "true"}
+
+
+def run(program: list[str], folder: Path, environment: dict[str, str]) -> None:
+    done = subprocess.run(program, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, f"{program[-1]}\n{done.stderr}"
 
 
 def run_view(line: str, folder: Path, environment: dict[str, str]) -> None:
@@ -99,25 +97,21 @@ def run_view(line: str, folder: Path, environment: dict[str, str]) -> None:
 @pytest.mark.skipif(os.name == "nt", reason="the README is written for a POSIX shell")
 def test_the_lines_of_the_readme_work_in_their_order(tmp_path: Path, environment: dict[str, str]) -> None:
     write_files(tmp_path)
-    left_out, python = set(), ""  # a block of Python uses the names of those before it
-    for piece in pieces(README.read_text(encoding="utf-8")):
-        command = " ".join(piece.split()[:2])
+    text = README.read_text(encoding="utf-8")
+    left_out = set()
+    for line in LINE.findall(BLOCK.sub("", text)):
+        command = " ".join(line.split()[:2])
         if command in NOT_RUN:
             left_out.add(command)
         elif command == "fusili-mir view":
-            run_view(piece, tmp_path, environment)
+            run_view(line, tmp_path, environment)
         else:
-            is_shell = piece.startswith("fusili-mir ")
-            python = python if is_shell else python + piece
-            program = ["sh", "-c", piece] if is_shell else [sys.executable, "-c", python]
-            done = subprocess.run(
-                program, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
-            )
-            assert done.returncode == 0, f"{piece}\n{done.stderr}"
+            run(["sh", "-c", line], tmp_path, environment)
+    program = "".join(BLOCK.findall(text))  # blocks share their names
+    run([sys.executable, "-c", program], tmp_path, environment)
     assert left_out == set(NOT_RUN)
-    assert not list(
-        Path(environment["HOME"]).rglob("*")
-    )  # nothing is kept outside the folders that are named
+    kept_elsewhere = list(Path(environment["HOME"]).rglob("*"))
+    assert not kept_elsewhere
 
 
 def test_the_readme_takes_a_few_minutes_to_read() -> None:

@@ -89,7 +89,7 @@ def test_a_result_that_windows_has_written_is_read_elsewhere(tmp_path: Path) -> 
     for name in ("lied.mxl", "take.wav"):
         (tmp_path / "songs" / name).touch()
     (tmp_path / "out").mkdir()
-    inputs = Inputs((tmp_path / "songs/lied.mxl",), tmp_path / "songs/take.wav", {})
+    inputs = Inputs((tmp_path / "songs/lied.mxl",), tmp_path / "songs/take.wav")
     save_inputs(inputs, tmp_path / "out/inputs.json", tmp_path / "out")
     assert '"../songs/lied.mxl"' in (tmp_path / "out/inputs.json").read_text(encoding="utf-8")
     assert [path.resolve() for path in load_inputs(tmp_path / "out").score] == [tmp_path / "songs/lied.mxl"]

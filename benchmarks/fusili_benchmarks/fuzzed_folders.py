@@ -177,11 +177,11 @@ def _results(folder: Path, score: Path) -> list[FuzzedReader]:
 
     def write(file: Path) -> None:
         with tempfile.TemporaryDirectory() as place:
-            save_alignment(align_recording(file, sound, encoder), Path(place) / "result")
+            save_alignment(align_recording(file, sound, model=encoder), Path(place) / "result")
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        save_alignment(align_recording(score, sound, encoder), folder / "result", formats=["html"])
+        save_alignment(align_recording(score, sound, model=encoder), folder / "result", formats=["html"])
     return [
         FuzzedReader("results", score, "xml", write, weight=2),
         FuzzedReader("view", folder / "result" / "view.html", "text", read_view),

@@ -195,7 +195,7 @@ def _bundles(folder: Path) -> list[FuzzedReader]:
 def _tables(folder: Path) -> list[FuzzedReader]:
     texts = {
         "anchors.csv": "measure,pass,note,page,x,y,second\n17,1,,,,,42.5\n,,p0n2,,,,1.5\n,,,0,10,20,3\n",
-        "pairs.csv": "score,recording,options,name\na.mxl,a.wav,--start 1:15 --jumps,first\nb.pdf#3-7,b.wav,,\n",
+        "pairs.csv": "score,recording,start,cuts,name\na.mxl,a.wav,1:15,yes,first\nb.pdf#3-7,b.wav,,,\n",
         "repeats.txt": "1-8 1-8 9-16\n",
         "inputs.json": json.dumps({"format": 1, "score": ["a.mxl"], "recording": "a.wav", "options": {}}),
         "recipe.toml": (find_recipe("small-hybrid").parent / "base" / "small.toml").read_text(

@@ -73,16 +73,13 @@ def align_case(case: Case) -> Tables:
         ids: in which order they come depends on the version of numpy.
     """
     given = dict(case.options)
-    repeats = given.pop("repeats", "auto")
-    given["unfold" if repeats in ("auto", "maximal", "minimal") else "repeats"] = repeats
-    given |= {"tuning": given.pop("a4_hz", None), "jumps": given.pop("cuts", False)}
     given["anchors"] = [fm.Anchor(**each) for each in given.get("anchors", ())]
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        score = case.score
+        score: Any = case.score
         if isinstance(score, Path) and score.suffix not in _IMAGES:
             score = fm.render_pages(score, rasteriser="resvg")  # skia draws otherwise, where it is installed
-        found = fm.align_recording(score, case.recording, _encoder(), **given)
+        found = fm.Aligner(_encoder()).align(score, case.recording, fm.AlignOptions(**given))
     doubts = sum(issubclass(each.category, fm.AlignmentWarning) for each in caught)
     return {
         "notes": found.notes[np.lexsort((found.notes["id"], found.notes["onset_beat"].round(6)))],
@@ -166,11 +163,11 @@ def _demo_cases(folder: Path) -> list[Case]:
     once = {"repeats": "minimal"}
     part, held = {**once, "start_sec": 12.5, "end_sec": 30.3}, {**once, "end_sec": 24.0}
     on_score = (
-        {"measure": "3", "second": 3.85},
+        {"measure": "3", "second": 7.4},
         {"note": "p1n80-1", "second": 18.98},
         {"place": (0, 489.2, 628.0), "second": 20.04},
     )
-    on_page = ({"measure": "4", "second": 3.85}, {"place": (0, 485.0, 627.0), "second": 20.04})
+    on_page = ({"measure": "4", "second": 7.4}, {"place": (0, 485.0, 627.0), "second": 20.04})
     return [
         Case("demo-score", demo.score, demo.recording),
         Case("demo-png", demo.page, demo.recording),

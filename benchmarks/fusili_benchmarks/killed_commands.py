@@ -83,7 +83,7 @@ def list_commands(inputs: KilledInputs, out: Path) -> list[KilledCommand]:
     to = ["-o", str(out)]
     align = ["align", score, recording, *to]
     pages = ["pages", score, "--write-score", *to]
-    many = ["align-many", str(inputs.pairs), "--jobs", "1", *to]
+    many = ["align-many", str(inputs.pairs), *to]
     render = ["render", str(inputs.corpus), "--recipe", str(inputs.render_recipe), *to]
     train = ["train", str(inputs.train_recipe), "--data", str(inputs.data), *to]
     export = ["export", str(inputs.checkpoint), *to]
@@ -91,27 +91,43 @@ def list_commands(inputs: KilledInputs, out: Path) -> list[KilledCommand]:
     adding = ["index", *map(str, (*inputs.scores[1:2], *inputs.recordings[1:2])), *to]
     tracing = ("trace_graph", "run_reference", "compare_graph")
     traced = tuple(f"fusili_export.exporting.{name}" for name in tracing)
-    aligned = ("fusili_mir.cli.options.AlignmentOptions.align",)
+    aligned = ("fusili_mir.alignment.aligner.Aligner.align",)
     encoded = ("fusili_mir.collection.encoding_tasks.encode_file",)
     demonstrated = ("fusili_mir.demo.demonstration._align",)
     return [
         KilledCommand("align", align, align, slow=aligned),
         KilledCommand("align --force", [*align, "--force"], [*align, "--force"], replaces=True, slow=aligned),
-        KilledCommand("align-many", many, many, is_unit=False),
+        *(
+            KilledCommand(
+                f"align-many --jobs {jobs}", [*many, "--jobs", jobs], [*many, "--jobs", jobs], is_unit=False
+            )
+            for jobs in ("1", "2")
+        ),
         KilledCommand("render", [*render, "--jobs", "1"], [*render, "--jobs", "1"], is_unit=False),
         KilledCommand("render --jobs 2", [*render, "--jobs", "2"], [*render, "--jobs", "2"], is_unit=False),
-        KilledCommand(
-            "train",
-            train,
-            [*train, "--resume"],
-            is_unit=False,
-            check=_check_run,
-            growing=("steps.csv", "validations.csv"),
-            own=("last.pt", "best.pt"),
+        *(
+            KilledCommand(
+                f"train, {workers} workers",
+                [*train, "--override", f"data.workers={workers}"],
+                [*train, "--override", f"data.workers={workers}", "--resume"],
+                is_unit=False,
+                check=_check_run,
+                growing=("steps.csv", "validations.csv"),
+                own=("last.pt", "best.pt"),
+            )
+            for workers in (0, 2)
         ),
         KilledCommand("export", export, export, slow=traced, always_remembers=True),
         KilledCommand(
             "index", index, index, is_unit=False, check=_check_index, own=("manifest.json",), slow=encoded
+        ),
+        KilledCommand(
+            "index --jobs 2",
+            [*index, "--jobs", "2"],
+            [*index, "--jobs", "2"],
+            is_unit=False,
+            check=_check_index,
+            own=("manifest.json",),
         ),
         KilledCommand(
             "index, adding",

@@ -83,7 +83,7 @@ def list_children() -> set[int]:
     return {int(pid) for each in lists for pid in each.read_text().split()}
 
 
-def wait_for_orphans(own: set[int], limit_sec: float = 15.0) -> int:
+def wait_for_orphans(own: set[int], limit_sec: float = 5.0) -> int:
     """Wait for all children but one's own; kill those that stay, and return how many they were."""
     end = time.monotonic() + limit_sec
     while time.monotonic() < end:

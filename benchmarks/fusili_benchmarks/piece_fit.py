@@ -17,7 +17,7 @@ from fusili_benchmarks.calibration import (
     reliability_table,
 )
 from fusili_benchmarks.performances import Performance, excerpt
-from fusili_mir.alignment.aligning import align_encoded
+from fusili_mir.alignment.encoded_alignment import align_encoded
 from fusili_mir.arrays import Bool, Float64
 from fusili_mir.decoding.certainty import PieceWeights
 from fusili_mir.decoding.rough_search import DecodingOptions

@@ -10,7 +10,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from fusili_mir.alignment.aligning import AlignmentWarning, align_encoded, decoding_options
+from fusili_mir.alignment.encoded_alignment import AlignmentWarning, align_encoded
+from fusili_mir.alignment.fitted_decoding import decoding_options
 from fusili_mir.alignment.pitch_shift import find_pitch
 from fusili_mir.alignment.playing_speed import audio_at_speed, result_at_own_speed
 from fusili_mir.alignment.recording_pitch import RecordingPitch
@@ -119,7 +120,7 @@ def align_played(
     score: EncodedScore,
     recording: Played,
     encoder: Encoder,
-    transpose: str | float = "auto",
+    semitones: float | None = None,
 ) -> PitchRun:
     """Look for the pitch of a recording, and align it with its score.
 
@@ -130,7 +131,7 @@ def align_played(
         The pages of the piece.
     recording : Played
     encoder : Encoder
-    transpose : "auto" or float
+    semitones : float, optional
         As in `find_pitch`.
 
     Returns
@@ -139,7 +140,7 @@ def align_played(
     """
     with _heard(recording, encoder) as heard:
         begin = time.process_time()
-        pitch = find_pitch(piece.pages, score, heard, encoder, transpose)
+        pitch = find_pitch(piece.pages, score, heard, encoder, semitones)
         found = time.process_time()
         audio = encoder.encode_recording(heard, pitch=pitch.above_pages)
         scale, options = encoder.bundle.manifest.scale, decoding_options(encoder.bundle)

@@ -85,6 +85,26 @@ class Anchor:
         values = (self.measure, None if self.note else self.time, self.note, page, x, y, self.second)
         return {name: value for name, value in zip(_COLUMNS, values, strict=True) if value is not None}
 
+    @classmethod
+    def from_json(cls, content: Any) -> Anchor:
+        """Return the anchor that `to_json` has described."""
+        try:
+            measure, note = content.get("measure"), content.get("note")
+            place = None
+            if measure is None and note is None:
+                place = (int(content["page"]), float(content["x"]), float(content["y"]))
+            return cls(
+                float(content["second"]),
+                None if measure is None else str(measure),
+                int(content.get("pass") or 1),
+                None if note is None else str(note),
+                place,
+            )
+        except InputError:
+            raise
+        except (AttributeError, KeyError, TypeError, ValueError, OverflowError) as error:
+            raise InputError(f"anchor {content!r}; expected some of {', '.join(_COLUMNS)}") from error
+
 
 AnchorsLike: TypeAlias = (
     str | os.PathLike[str] | Mapping[Any, float] | Iterable["Anchor | str | tuple[Any, float]"] | None
@@ -92,18 +112,18 @@ AnchorsLike: TypeAlias = (
 """A table, measure -> second, or anchors; see `as_anchors`."""
 
 
-def parse_anchor(text: str, seconds: Any = float) -> Anchor:
+def parse_anchor(text: str) -> Anchor:
     """Read an anchor as written on the command line.
 
-    >>> parse_anchor("17=42.5").second, parse_anchor("17:2=61").time
-    (42.5, 2)
+    >>> parse_anchor("17=42.5").second, parse_anchor("17:2=1:01")
+    (42.5, Anchor(second=61.0, measure='17', time=2, note=None, place=None))
     """
     match = _TEXT.fullmatch(text.strip())
     if match is None:
         raise InputError(f"anchor {text!r}; {_EXPECTED}")
     try:
-        second = float(seconds(match["second"].strip()))
-    except ValueError as error:
+        second = parse_time(match["second"].strip())
+    except InputError as error:
         raise InputError(f"anchor {text!r}: {match['second']!r} is not a time; {_EXPECTED}") from error
     return Anchor(second, measure=match["measure"].strip(), time=int(match["time"] or 1))
 

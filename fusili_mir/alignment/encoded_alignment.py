@@ -30,7 +30,6 @@ from fusili_mir.alignment.order_doubts import (
 )
 from fusili_mir.alignment.passed_measures import with_passed_measures
 from fusili_mir.alignment.place_decoding import decode_places
-from fusili_mir.alignment.requested_repeats import requested_repeats
 from fusili_mir.alignment.results import (
     ALIGNED_MEASURE_DTYPE,
     ALIGNED_NOTE_DTYPE,
@@ -48,7 +47,6 @@ from fusili_mir.decoding.warping_path import decode_path
 from fusili_mir.errors import FusiliWarning
 from fusili_mir.model.encoded import EncodedAudio, EncodedScore
 from fusili_mir.pages.pages import Pages
-from fusili_mir.scores.playing_order import PlayingOrder
 from fusili_mir.scores.unfolding import Stretches
 
 __all__ = ["AlignmentWarning", "align_encoded"]
@@ -63,12 +61,11 @@ def align_encoded(
     score: EncodedScore,
     audio: EncodedAudio,
     scale: float,
-    unfold: str | Stretches = "auto",
+    unfold: UnfoldChoice | Stretches = "auto",
     jumps: bool = False,
     options: DecodingOptions | None = None,
     anchors: AnchorsLike = None,
     unfolding: Unfolding | None = None,
-    repeats: PlayingOrder | None = None,
 ) -> Alignment:
     """Align embeddings.
 
@@ -90,8 +87,6 @@ def align_encoded(
         What lies between two anchors does not depend on anything else.
     unfolding : Unfolding, optional
         The repeats as they are played, if that is known already.
-    repeats : str, Path or sequence, optional
-        Measures as they are played, such as "1-8 1-8 9-16", or a text file of them; instead of `unfold`.
 
     Returns
     -------
@@ -103,14 +98,13 @@ def align_encoded(
         If the recording does not seem to be of this score, or not to follow the repeat signs that were read from
         images, or the measures that were given.
     """
-    requested = requested_repeats(pages, unfold, jumps, repeats)
     options, anchored = options or DecodingOptions(), as_anchors(anchors)
     check_anchors(anchored, audio.grid)
     if pages.score is not None:
-        chosen = unfolding or choose_unfolding(pages, score, audio, scale, requested, options, jumps)
+        chosen = unfolding or choose_unfolding(pages, score, audio, scale, unfold, options, jumps)
         alignment = _align_notes(pages, score, audio, scale, chosen, options, anchored)
     else:
-        alignment = _align_columns(pages, score, audio, scale, requested, jumps, options, anchored)
+        alignment = _align_columns(pages, score, audio, scale, unfold, jumps, options, anchored)
     alignment = replace(on_original_pages(with_passed_measures(alignment)), anchors=anchored)
     if not alignment.is_reliable:
         warnings.warn(
@@ -120,7 +114,7 @@ def align_encoded(
             stacklevel=2,
         )
         return alignment
-    doubts, is_given = [], not isinstance(requested, str)
+    doubts, is_given = [], not isinstance(unfold, str)
     if is_given or (pages.score is None and pages.repeats is not None):
         doubts.append(doubt_of_strange_sounds(alignment, audio.sound.is_silent))
     if is_given:

@@ -23,7 +23,6 @@ import numpy as np
 import soxr
 
 from fusili_mir.alignment.pitch_classes import PitchClasses, agreement, agreement_by_key
-from fusili_mir.alignment.pitch_options import check_pitch
 from fusili_mir.alignment.recording_pitch import RecordingPitch
 from fusili_mir.alignment.written_pitch import semitones_above_pages
 from fusili_mir.arrays import Float32, Float64, Int64
@@ -67,8 +66,8 @@ def find_pitch(
     score: EncodedScore,
     recording: HeardRecording,
     encoder: Encoder,
-    transpose: str | float = "auto",
-    tuning: str | float | None = None,
+    semitones: float | None = None,
+    a4_hz: float | None = None,
 ) -> RecordingPitch:
     """Find at which pitch a recording sounds, compared with its score.
 
@@ -79,17 +78,15 @@ def find_pitch(
         The same pages, encoded by `encoder`.
     recording : HeardRecording
     encoder : Encoder
-    transpose : "auto" or float
-        Semitones by which the recording sounds above the score. With a number, nothing is looked for.
-    tuning : "auto" or float, optional
-        Frequency of A in the recording, apart from any transposition, in Hz. By default it is looked for if
-        `transpose` is "auto", and is 440 Hz otherwise.
+    semitones : float, optional
+        How far the recording sounds above the score, if that is known.
+    a4_hz : float, optional
+        Frequency of A in the recording, apart from any transposition, if that is known.
 
     Returns
     -------
     RecordingPitch
     """
-    semitones, a4_hz = check_pitch(transpose, tuning)
     written = 100.0 * semitones_above_pages(pages)
     if semitones is not None and a4_hz is not None:
         cents = 100 * semitones + 1200 * math.log2(a4_hz / A4_HZ)

@@ -84,8 +84,8 @@ class Provenance:
     versions: dict[str, str]
 
 
-def find_provenance(pages: Pages, recording: Recording, bundle: Bundle, **options: Any) -> Provenance:
-    """Collect what an alignment is made from and with.
+def find_provenance(pages: Pages, recording: Recording, bundle: Bundle) -> Provenance:
+    """Collect what an alignment is made from and with; of its options, only the excerpt is known here.
 
     Parameters
     ----------
@@ -93,8 +93,6 @@ def find_provenance(pages: Pages, recording: Recording, bundle: Bundle, **option
     recording : Recording
         The opened recording.
     bundle : Bundle
-    **options
-        Options of the alignment.
 
     Returns
     -------
@@ -117,7 +115,7 @@ def find_provenance(pages: Pages, recording: Recording, bundle: Bundle, **option
             manifest.image.sha256,
             manifest.audio.sha256,
         ),
-        options={**options, **excerpt},
+        options=excerpt,
         versions=_versions(),
     )
 

@@ -5,6 +5,7 @@ Places are in pixels of the user's own pages; see `fusili_mir.pages.original_pix
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib import import_module
@@ -14,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import partitura as pt
 
-from fusili_mir.alignment.anchors import Anchor
+from fusili_mir.alignment.anchors import Anchor, AnchorsLike, as_anchors
 from fusili_mir.alignment.intervals import INTERVAL_FIELDS, put_interval
 from fusili_mir.alignment.note_times import NoteTimes
 from fusili_mir.alignment.performance import NoteAlignment, note_alignment, performance_from_notes
@@ -33,6 +34,7 @@ from fusili_mir.arrays import Float64, Int64, Table
 from fusili_mir.audio.audio_samples import Recording
 from fusili_mir.decoding.similarity import CourseSimilarity
 from fusili_mir.decoding.warping_path import WarpingPath
+from fusili_mir.errors import InputError
 from fusili_mir.geometry import FrameGrid
 from fusili_mir.pages.original_pixels import boxes_to_original, places_to_original
 from fusili_mir.pages.pages import Pages
@@ -104,6 +106,8 @@ class Alignment:
         the one after its last.
     unfold_probability : float
         Probability of this way of playing the repeats among all ways, if it was chosen; otherwise 1.
+    align : callable, optional
+        Decodes it with other anchors; see `again`.
     """
 
     pages: Pages
@@ -122,6 +126,19 @@ class Alignment:
     anchors: tuple[Anchor, ...] = ()
     stretches: Stretches | None = None
     unfold_probability: float = 1.0
+    align: Callable[[Sequence[Anchor]], Alignment] | None = None
+
+    def again(self, anchors: AnchorsLike) -> Alignment:
+        """Decode it again with these anchors, and no others; nothing is read or encoded anew.
+
+        Parameters
+        ----------
+        anchors : file, mapping or sequence
+            See `AlignOptions`.
+        """
+        if self.align is None:
+            raise InputError("this result was made from embeddings; expected one of Aligner.align")
+        return self.align(as_anchors(anchors))
 
     def __repr__(self) -> str:
         pages, grid = self.pages, self.grid

@@ -16,6 +16,7 @@ from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
+from fusili_mir.alignment.align_options import AlignOptions
 from fusili_mir.batch.matching import match_recordings
 from fusili_mir.batch.pair_report import REPORT_FILE, PairReport, load_report
 from fusili_mir.batch.pair_request import PairRequest
@@ -26,7 +27,7 @@ from fusili_mir.batch.summary_table import summary_csv
 from fusili_mir.batch.work_settings import WorkSettings
 from fusili_mir.errors import InputError, OutputError, option
 from fusili_mir.folder_lock import locked_folder
-from fusili_mir.model.bundle import Bundle, default_bundle, load_bundle
+from fusili_mir.model.bundle import Bundle, as_bundle
 from fusili_mir.model.encoder import Encoder
 from fusili_mir.model.sessions import usable_cpus
 from fusili_mir.output.alignment_files import check_formats
@@ -49,7 +50,7 @@ def align_many(
     jobs: int = -1,
     dask: str | None = None,
     formats: Sequence[str] = (),
-    options: str = "",
+    options: AlignOptions | None = None,
     force: bool = False,
     device: str = "auto",
     batch_size: int | None = None,
@@ -61,8 +62,9 @@ def align_many(
     Parameters
     ----------
     pairs : file or sequence
-        A table (CSV) with the columns score and recording, and if need be options and name; or pairs such as
-        ``("song.mxl", "take1.mp3")`` or ``("song.mxl", "take2.mp3", "--transpose -1")``.
+        A table (CSV) with the columns score and recording, and if need be name and options, such as transpose
+        or start; or pairs such as ``("song.mxl", "take1.mp3")`` or
+        ``("song.mxl", "take2.mp3", AlignOptions(transpose=-1))``.
     out : str or Path
         Folder of all results: a new one, or that of an earlier run, which goes on.
     model : str, Path or Bundle, optional
@@ -78,8 +80,8 @@ def align_many(
         Address of a Dask scheduler, whose machines do the work instead.
     formats : sequence of str
         What is written of each result; see `save_alignment`.
-    options : str
-        Options for all pairs, as on the command line of `fusili-mir align`.
+    options : AlignOptions, optional
+        What holds for all pairs, unless a row of the table says otherwise.
     force : bool
         Whether results that were made from other files, with other options or another model are replaced.
     device, batch_size, device_options
@@ -96,7 +98,7 @@ def align_many(
         raise InputError(f"{jobs} processes; expected at least 1, or -1 for one per core")
     asked = [] if match is not None else as_pairs(pairs, options)
     check_formats(formats, "the pairs", has_notes=True)
-    bundle = model if isinstance(model, Bundle) else load_bundle(model) if model else default_bundle()
+    bundle = as_bundle(model)
     n_workers = usable_cpus() if jobs == -1 else jobs
     settings = WorkSettings(
         out=str(Path(out).absolute()),
@@ -172,12 +174,10 @@ class _Summary:
 
 def _absolute(request: PairRequest) -> PairRequest:
     """Name all files in full: other processes, and other machines, work elsewhere."""
-    anchors = request.options.anchors
     return replace(
         request,
         score=tuple(file.absolute() for file in request.score),
         recording=request.recording.absolute(),
-        options=replace(request.options, anchors=None if anchors is None else anchors.absolute()),
     )
 
 

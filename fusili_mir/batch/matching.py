@@ -13,9 +13,9 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
+from fusili_mir.alignment.align_options import AlignOptions
 from fusili_mir.batch.pair_report import PairReport
 from fusili_mir.batch.pair_request import PairRequest, with_names
-from fusili_mir.batch.pair_table import parse_options
 from fusili_mir.batch.work_settings import stamp_files
 from fusili_mir.collection.index import Index, open_index
 from fusili_mir.collection.kinds import kind_of, list_files
@@ -60,7 +60,7 @@ def match_recordings(
     encoder: Encoder,
     out: Path,
     least_probability: float = 0.5,
-    options: str = "",
+    options: AlignOptions | None = None,
     progress: bool = False,
 ) -> tuple[list[PairRequest], list[PairReport]]:
     """Find the score of each recording in an index.
@@ -76,8 +76,8 @@ def match_recordings(
         Folder for `matches.csv`.
     least_probability : float
         A score that is less probable than this is none.
-    options : str
-        Options for all pairs, as on the command line of `fusili-mir align`.
+    options : AlignOptions, optional
+        Of all pairs.
     progress : bool
         Whether to show progress on standard error.
 
@@ -87,7 +87,7 @@ def match_recordings(
     unmatched : list of PairReport
         The recordings without a score, with the reason.
     """
-    opened, chosen = open_index(index), parse_options(options)
+    opened, chosen = open_index(index), options or AlignOptions()
     opened.check_bundle(encoder.bundle)
     known = _known(out / MATCHES_FILE)
     found: list[_Found] = []

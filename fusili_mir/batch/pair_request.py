@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from fusili_mir.alignment.pair_options import KEPT_OPTIONS, PairOptions
+from fusili_mir.alignment.align_options import AlignOptions
 
 __all__ = ["PairRequest", "request_of_json", "with_names"]
 
@@ -29,14 +29,14 @@ class PairRequest:
     score : tuple of Path
         The file of the score, or those of its pages; a range such as ``#3-7`` may follow a name.
     recording : Path
-    options : PairOptions
+    options : AlignOptions
     name : str
         Name of the folder of the result; empty: made from the names of the files.
     """
 
     score: tuple[Path, ...]
     recording: Path
-    options: PairOptions = field(default_factory=PairOptions)
+    options: AlignOptions = field(default_factory=AlignOptions)
     name: str = ""
 
     @property
@@ -47,25 +47,22 @@ class PairRequest:
     @property
     def pages_key(self) -> tuple[object, ...]:
         """What the encoded score depends on: pairs with the same key share it."""
-        return self.score, self.options.dpi, self.options.page_range
+        return self.score, *self.options.score_key
 
     def to_json(self) -> dict[str, Any]:
         """Return it as values that JSON can represent."""
-        anchors = self.options.anchors
         return {
             "name": self.name,
             "score": [str(file) for file in self.score],
             "recording": str(self.recording),
-            "anchors": None if anchors is None else str(anchors),
             "options": self.options.to_json(),
         }
 
 
 def request_of_json(content: dict[str, Any]) -> PairRequest:
     """Return the request that `PairRequest.to_json` described."""
-    anchors = None if content["anchors"] is None else Path(content["anchors"])
-    options = PairOptions(anchors=anchors, **{name: content["options"][name] for name in KEPT_OPTIONS})
     score = tuple(Path(file) for file in content["score"])
+    options = AlignOptions.from_json(content["options"])
     return PairRequest(score, Path(content["recording"]), options, content["name"])
 
 

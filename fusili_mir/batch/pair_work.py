@@ -9,22 +9,16 @@ import tempfile
 import warnings
 from pathlib import Path
 
-from fusili_mir.alignment.aligning import align_pair
-from fusili_mir.alignment.encoded_pages import EncodedPages, encode_pages_once
-from fusili_mir.alignment.encoded_pair import encode_pair
+from fusili_mir.alignment.aligner import Aligner
 from fusili_mir.alignment.results import Alignment
 from fusili_mir.alignment.swapped_files import refuse_swapped
-from fusili_mir.audio.heard_recording import HeardRecording
-from fusili_mir.audio.recording import open_recording
 from fusili_mir.batch.pair_report import REPORT_FILE, PairReport, report_failure, report_result, save_report
 from fusili_mir.batch.pair_request import PairRequest
 from fusili_mir.batch.work_settings import WorkSettings, stamp_files
 from fusili_mir.boundary import unexpected
 from fusili_mir.errors import FusiliError, FusiliWarning, OutputError, option
-from fusili_mir.model.bundle import default_bundle, load_bundle
-from fusili_mir.model.encoder import Encoder
 from fusili_mir.output.alignment_files import check_formats, write_formats
-from fusili_mir.pages.pages import check_score, open_pages
+from fusili_mir.pages.pages import Pages, check_score
 from fusili_mir.viewer.inputs import INPUTS_FILE, Inputs, save_inputs
 
 __all__ = ["PairWork"]
@@ -41,7 +35,7 @@ class PairWork:
     def __init__(self, settings: WorkSettings) -> None:
         self.settings = settings
         self._pages_key: tuple[object, ...] | None = None
-        self._pages: EncodedPages | None = None
+        self._pages: Pages | None = None
 
     def align(self, request: PairRequest) -> PairReport:
         """Align a pair and write its result; what goes wrong is in the report."""
@@ -67,40 +61,29 @@ class PairWork:
         return report
 
     @functools.cached_property
-    def _encoder(self) -> Encoder:
+    def _aligner(self) -> Aligner:
         chosen = self.settings
-        bundle = default_bundle() if chosen.model is None else load_bundle(chosen.model)
-        return Encoder(
-            bundle, chosen.device, batch_size=chosen.batch_size, device_options=chosen.device_options
+        return Aligner(
+            chosen.model,
+            device=chosen.device,
+            batch_size=chosen.batch_size,
+            device_options=chosen.device_options,
         )
 
     def _align(self, request: PairRequest) -> Alignment:
         options = request.options
         refuse_swapped(request.score, request.recording, "exchange them")
-        is_symbolic = check_score(list(request.score), options.dpi, options.page_range)
+        is_symbolic = check_score(list(request.score), options.dpi, options.pages)
         check_formats(self.settings.formats, str(request.score[0]), is_symbolic)
-        encoder = self._encoder
-        recording = open_recording(request.recording, options.start_sec, options.end_sec)
-        with HeardRecording(recording, encoder.bundle.audio.sample_rate_hz) as heard:
-            pair = encode_pair(
-                self._encoded(request),
-                heard,
-                unfold=options.unfold,
-                jumps=options.jumps,
-                transpose=options.transpose,
-                tuning=options.tuning,
-                repeats=options.repeats,
-            )
-        return align_pair(pair, options.anchors)
+        return self._aligner.align(self._opened(request), request.recording, options)
 
-    def _encoded(self, request: PairRequest) -> EncodedPages:
-        """Return the encoded score: that of the last pair, if it is the same."""
+    def _opened(self, request: PairRequest) -> Pages:
+        """Return the opened score: that of the last pair, if it is the same."""
         key = (request.pages_key, stamp_files(request.score))
         if self._pages is None or self._pages_key != key:
             self._pages = self._pages_key = None  # frees the old one before the new one is made
-            options = request.options
-            pages = open_pages(list(request.score), dpi=options.dpi, pages=options.page_range)
-            self._pages, self._pages_key = encode_pages_once(pages, self._encoder), key
+            self._pages = self._aligner.open_score(list(request.score), request.options)
+            self._pages_key = key
         return self._pages
 
     def _write(self, request: PairRequest, alignment: Alignment, report: PairReport) -> None:
@@ -110,12 +93,9 @@ class PairWork:
         draft.chmod(0o777 & ~_umask())
         try:
             write_formats(alignment, draft, settings.formats)
-            kept = {
-                "model": settings.model,
-                **request.options.to_json(),
-                "formats": list(settings.formats),
-            }
-            save_inputs(Inputs(request.score, request.recording, kept), draft / INPUTS_FILE, final)
+            model = None if settings.model is None else Path(settings.model)
+            inputs = Inputs(request.score, request.recording, request.options, model, settings.formats)
+            save_inputs(inputs, draft / INPUTS_FILE, final)
             save_report(report, settings.key(request), draft / REPORT_FILE)
             _put_in_place(draft, final)
         except OSError as error:

@@ -55,15 +55,9 @@ class WorkSettings:
 
     def key(self, request: PairRequest) -> str:
         """Return a key of what a result depends on: files by size and time of change, options, model, version."""
-        files = [*request.score, request.recording]
-        if request.options.anchors is not None:
-            files.append(request.options.anchors)
-        repeats = request.options.repeats
-        if repeats is not None and _is_file(Path(repeats)):
-            files.append(Path(repeats))
         depends = {
             "request": request.to_json(),
-            "files": stamp_files(files),
+            "files": stamp_files([*request.score, request.recording]),
             "model": self.model_key,
             "formats": self.formats,
             "version": __version__,
@@ -78,13 +72,6 @@ class WorkSettings:
 def settings_of_json(content: dict[str, Any]) -> WorkSettings:
     """Return the settings that `WorkSettings.to_json` described."""
     return read_table(WorkSettings, content, complete=True)
-
-
-def _is_file(file: Path) -> bool:
-    try:
-        return file.is_file()
-    except (OSError, ValueError):  # a text too long to be a name, or with a NUL
-        return False
 
 
 def stamp_files(files: Iterable[Path]) -> list[list[object]]:

@@ -8,14 +8,14 @@ EXAMPLES = {
     "align": (
         "fusili-mir align piece.musicxml recording.wav -o out",
         "fusili-mir align scan.pdf --pages 3-7 concert.mp4 --start 1:15 --end 4:40 -o out",
-        "fusili-mir align piece.musicxml recording.wav -o out --anchor 17=42.5 --anchor 33=1:20",
+        "fusili-mir align piece.musicxml recording.wav -o out --anchors 17=42.5 --anchors 33=1:20",
         "fusili-mir align page1.png page2.png recording.mp3 -o out --format frames",
         "curl -s https://example.org/song.ogg | fusili-mir align song.mei - -o out",
     ),
     "align-many": (
         "fusili-mir align-many pairs.csv -o results",
         "fusili-mir align-many pairs.csv -o results --jobs 4 --format notes --format html",
-        "fusili-mir align-many pairs.csv -o results --options '--transpose 0 --unfold none'",
+        "fusili-mir align-many pairs.csv -o results --transpose 0 --repeats as_written",
         "fusili-mir align-many tapes --match archive -o results",
         "fusili-mir align-many pairs.csv -o /shared/results --dask tcp://10.0.0.1:8786",
     ),

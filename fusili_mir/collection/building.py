@@ -41,7 +41,7 @@ from fusili_mir.collection.vectors import import_faiss, save_faiss
 from fusili_mir.collection.workers import run_everywhere
 from fusili_mir.errors import InputError, OutputError, option
 from fusili_mir.folder_lock import LOCK_FILE, locked_folder
-from fusili_mir.model.bundle import Bundle, default_bundle, load_bundle
+from fusili_mir.model.bundle import Bundle, as_bundle
 from fusili_mir.progress import counted, progress_bar
 from fusili_mir.whole_files import is_part, write_bytes, write_whole
 
@@ -97,7 +97,7 @@ def build_index(
         The index, and what was done with each file. A file that cannot be used is a line in it.
     """
     folder = Path(out)
-    bundle = load_bundle(model) if isinstance(model, str | Path) else model or default_bundle()
+    bundle = as_bundle(model)
     import_faiss()
     given = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
     files = list_files(given)
@@ -193,6 +193,8 @@ class _Building:
                 else:
                     add(task.path, done.piece, done.seconds)
                 count.advance()
+        place = {str(path): number for number, path in enumerate(files)}
+        report.sort(key=lambda file: place[file.path])  # whichever process was done first
         contents = {(piece.kind, piece.sha256) for piece in fresh.values() if piece.id not in known}
         for each in missing:
             if (each.kind, each.sha256) in contents:  # under another name

@@ -20,7 +20,7 @@ from fusili_mir.collection.match_probability import Evidence, match_nats, probab
 from fusili_mir.collection.passage_search import FoundPassage, find_passage
 from fusili_mir.collection.query import PageBox, Query, open_query
 from fusili_mir.errors import InputError
-from fusili_mir.model.bundle import Bundle, default_bundle, load_bundle
+from fusili_mir.model.bundle import Bundle, as_bundle
 from fusili_mir.model.encoder import Encoder
 
 __all__ = ["Match", "search"]
@@ -168,7 +168,7 @@ def search(
 
 
 def _encoder(model: str | Path | Bundle | None, device: str) -> Encoder:
-    bundle = load_bundle(model) if isinstance(model, str | Path) else model or default_bundle()
+    bundle = as_bundle(model)
     return Encoder(bundle, device)
 
 

@@ -10,14 +10,13 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from fusili_mir.alignment.aligning import align_recording
+from fusili_mir.alignment.aligner import Aligner
 from fusili_mir.alignment.results import Alignment
 from fusili_mir.arrays import Float64, Table
 from fusili_mir.demo.example import Example
 from fusili_mir.errors import OutputError, option
 from fusili_mir.model.encoder import Encoder
 from fusili_mir.output.alignment_files import write_formats
-from fusili_mir.pages.pages import open_pages
 from fusili_mir.progress import stage
 from fusili_mir.staging import check_output_folder, staged_folder
 from fusili_mir.viewer.inputs import INPUTS_FILE, Inputs, save_inputs
@@ -118,7 +117,7 @@ def demonstrate(
             ):
                 (folder / name).mkdir()
                 write_formats(result.alignment, folder / name)
-                inputs = Inputs((score,), example.recording, {"model": str(encoder.bundle.folder)})
+                inputs = Inputs((score,), example.recording, model=encoder.bundle.folder)
                 save_inputs(inputs, folder / name / INPUTS_FILE, out / name)
     return from_score, from_image
 
@@ -173,7 +172,7 @@ def _errors(found_sec: npt.ArrayLike, truth: Table) -> OnsetErrors:
 
 def _align(score: Path, example: Example, encoder: Encoder, folder: Path) -> Demonstration:
     start_sec = time.perf_counter()
-    alignment = align_recording(open_pages(score, progress=True), example.recording, encoder, progress=True)
+    alignment = Aligner(encoder, progress=True).align(score, example.recording)
     elapsed_sec = time.perf_counter() - start_sec
     compare = errors_of_places if alignment.played is None else errors_of_notes
     return Demonstration(folder, alignment, compare(alignment, example.truth), elapsed_sec)

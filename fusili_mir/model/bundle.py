@@ -7,6 +7,7 @@ opened, and a graph is used only if its checksum matches the manifest.
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -27,6 +28,7 @@ __all__ = [
     "ImageSpec",
     "Manifest",
     "Tower",
+    "as_bundle",
     "default_bundle",
     "load_bundle",
     "save_bundle",
@@ -143,6 +145,15 @@ def default_bundle() -> Bundle:
             "install a release of fusili-mir"
         )
     return load_bundle(_DEFAULT_FOLDER)
+
+
+def as_bundle(model: str | os.PathLike[str] | Bundle | None) -> Bundle:
+    """Return a bundle as a user names it: its folder, itself or, for None, the one installed with the package."""
+    if isinstance(model, Bundle):
+        return model
+    if model is not None and not isinstance(model, str | os.PathLike):
+        raise InputError(f"the model: {type(model).__name__}, expected the folder of a bundle, or None")
+    return default_bundle() if model is None else load_bundle(Path(model))
 
 
 def save_bundle(

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fusili_mir.errors import InputError
+from fusili_mir.errors import InputError, OutputError
 from fusili_mir.model.bundle import Bundle
 from fusili_mir.model.encoded import EncodedScore
 from fusili_mir.model.encoder import Encoder
@@ -61,7 +61,7 @@ def embedding_key(pages: Pages, bundle: Bundle) -> EmbeddingKey:
 
 
 def encode_pages_cached(
-    pages: Pages, encoder: Encoder, filename: str | Path, progress: bool = False
+    pages: Pages, encoder: Encoder, folder: str | Path, progress: bool = False
 ) -> EncodedScore:
     """Load the embeddings of a score, or encode it and save them.
 
@@ -70,9 +70,8 @@ def encode_pages_cached(
     pages : Pages
     encoder : Encoder
         Encoder whose image graph is opened only if it is needed.
-    filename : str or Path
-        The cache file; created if it does not exist, replaced if it was made from another score or bundle. A
-        file of another kind is left alone and raises an error.
+    folder : str or Path
+        Folder of the cache, which has a file for each score and bundle; created if it does not exist.
     progress : bool
         Whether to show progress on standard error.
 
@@ -81,7 +80,8 @@ def encode_pages_cached(
     EncodedScore
     """
     key = embedding_key(pages, encoder.bundle)
-    if Path(filename).exists():
+    filename = Path(folder) / f"{key.score[:16]}-{key.bundle[:16]}.npz"
+    if filename.exists():
         known = load_encoded_score(filename, key)
         if known is not None:
             expected = encoder.bundle.manifest.embedding_dim
@@ -92,8 +92,18 @@ def encode_pages_cached(
                 )
             return known if known.pitches is not None else encoder.with_pitches(known, pages, progress)
     encoded = encoder.encode_pages(pages, progress)
+    _make_folder(Path(folder))
     save_encoded_score(encoded, filename, key)
     return encoded
+
+
+def _make_folder(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise OutputError(
+            f"{folder}: cannot keep scores there ({error.strerror}); expected a folder"
+        ) from error
 
 
 def save_encoded_score(encoded: EncodedScore, filename: str | Path, key: EmbeddingKey) -> None:

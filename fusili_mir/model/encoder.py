@@ -9,6 +9,7 @@ The functions `encode_pages` and `encode_recording` do the same for a single use
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -28,7 +29,7 @@ from fusili_mir.geometry import FrameGrid
 from fusili_mir.growing_rows import GrowingRows
 from fusili_mir.model.attack_hearing import AttackGraph, AttackListener
 from fusili_mir.model.batch_size import choose_batch_size, typical_batch
-from fusili_mir.model.bundle import Bundle, Tower
+from fusili_mir.model.bundle import Bundle, Tower, as_bundle
 from fusili_mir.model.clips import Clip, ClipLayout, cut_clips
 from fusili_mir.model.encoded import EncodedAudio, EncodedScore
 from fusili_mir.model.note_reading import READING_INPUT, READING_OUTPUTS, ReadingGraph, pitches_on_axis
@@ -65,7 +66,8 @@ class Encoder:
 
     Parameters
     ----------
-    bundle : Bundle
+    bundle : str, Path or Bundle, optional
+        The model; by default the bundle that is installed with the package.
     device : str
         See `fusili_mir.model.sessions.open_session`.
     n_threads : int, optional
@@ -79,7 +81,7 @@ class Encoder:
 
     def __init__(
         self,
-        bundle: Bundle,
+        bundle: str | os.PathLike[str] | Bundle | None = None,
         device: str = "auto",
         n_threads: int | None = None,
         batch_size: int | None = None,
@@ -87,7 +89,7 @@ class Encoder:
     ) -> None:
         if batch_size is not None and batch_size < 1:
             raise InputError(f"a batch size of {batch_size}, expected at least 1")
-        self.bundle = bundle
+        self.bundle = as_bundle(bundle)
         self._batch_size, self._device, self._n_threads = batch_size, device, n_threads
         self._device_options = device_options
 

@@ -13,9 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from fusili_mir.alignment.aligning import align_pair
 from fusili_mir.alignment.anchors import Anchor, anchors_csv, as_anchors
-from fusili_mir.alignment.encoded_pair import EncodedPair
 from fusili_mir.alignment.results import Alignment
 from fusili_mir.boundary import printable_lines, reading
 from fusili_mir.errors import FusiliError, InputError
@@ -37,8 +35,8 @@ class Correction:
     ----------
     folder : Path
         Folder of the result.
-    encode : callable
-        Encodes its score and recording; called once, in a thread of its own.
+    align : callable
+        Aligns its score and recording; called once, in a thread of its own.
     save : callable
         Writes an alignment into a folder, in the formats of the result.
 
@@ -49,12 +47,12 @@ class Correction:
     """
 
     def __init__(
-        self, folder: Path, encode: Callable[[], EncodedPair], save: Callable[[Alignment, Path], None]
+        self, folder: Path, align: Callable[[], Alignment], save: Callable[[Alignment, Path], None]
     ) -> None:
         self.folder = folder
         self.problem = ""
-        self._encode, self._save = encode, save
-        self._pair: EncodedPair | None = None
+        self._align_first, self._save = align, save
+        self._aligned: Alignment | None = None
         self._lock = threading.Lock()  # one decoding at a time
         self._saving = threading.Lock()  # one writing at a time
         self._newest: Alignment | None = None
@@ -65,7 +63,7 @@ class Correction:
     @property
     def is_ready(self) -> bool:
         """Whether score and recording are encoded."""
-        return self._pair is not None
+        return self._aligned is not None
 
     @property
     def is_saved(self) -> bool:
@@ -109,17 +107,15 @@ class Correction:
     def _prepare(self) -> None:
         try:
             with reading(self.folder, "align again"):
-                pair = self._encode()
-                _ = pair.unfolding
-            self._pair = pair
+                self._aligned = self._align_first()
         except FusiliError as error:
             self.problem = str(error)
 
     def _align(self, anchors: tuple[Anchor, ...]) -> Alignment:
         self._prepared.join()
-        if self._pair is None:
-            raise InputError(self.problem or "score and recording could not be encoded")
-        return align_pair(self._pair, anchors)
+        if self._aligned is None:
+            raise InputError(self.problem or "score and recording could not be aligned")
+        return self._aligned.again(anchors)
 
     def _write_newest(self) -> None:
         while (alignment := self._newest) is not None:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from fusili_mir.alignment.align_options import AlignOptions
 from fusili_mir.alignment.swapped_files import refuse_swapped
 from fusili_mir.boundary import refuse_address
 from fusili_mir.dataclass_tables import read_table
@@ -30,13 +31,19 @@ class Inputs:
     score : tuple of Path
         The file of the score, or those of its pages; a range such as ``#3-7`` may follow a name.
     recording : Path
-    options : dict
-        Options of the command line.
+    options : AlignOptions
+        Without anchors, which are in a table of their own.
+    model : Path, optional
+        Folder of the bundle; None for the installed one.
+    formats : tuple of str
+        What was written; empty: all that applies.
     """
 
     score: tuple[Path, ...]
     recording: Path
-    options: dict[str, Any]
+    options: AlignOptions = AlignOptions()  # noqa: RUF009 (frozen)
+    model: Path | None = None
+    formats: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -46,6 +53,8 @@ class _Kept:
     format: int
     score: tuple[str, ...] = ()
     recording: str | None = None
+    model: str | None = None
+    formats: tuple[str, ...] = ()
     options: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -55,7 +64,9 @@ def save_inputs(inputs: Inputs, filename: Path, folder: Path) -> None:
         "format": _FORMAT,
         "score": [_relative(file, folder) for file in inputs.score],
         "recording": _relative(inputs.recording, folder),
-        "options": inputs.options,
+        "model": None if inputs.model is None else str(inputs.model),
+        "formats": inputs.formats,
+        "options": replace(inputs.options, anchors=()).to_json(),
     }
     text = json.dumps(content, indent=1, ensure_ascii=False)
     filename.write_text(f"{text}\n", encoding="utf-8", errors="replace")  # names need not be valid Unicode
@@ -76,7 +87,11 @@ def load_inputs(folder: Path, score: Sequence[Path] = (), recording: Path | None
         if not _exists(Path(str(file).split("#")[0])):
             raise InputError(f"{file}: not found; give --score or --recording if it was moved")
     refuse_swapped(scores, sound, "exchange --score and --recording")
-    return Inputs(scores, sound, dict(kept.options))
+    try:
+        options = AlignOptions.from_json(kept.options)
+    except InputError as error:
+        raise _damaged(filename, error) from error
+    return Inputs(scores, sound, options, Path(kept.model) if kept.model else None, kept.formats)
 
 
 def _read(filename: Path) -> _Kept:
@@ -84,10 +99,14 @@ def _read(filename: Path) -> _Kept:
     try:
         kept = read_table(_Kept, content)
     except InputError as error:
-        raise InputError(f"{filename}: damaged ({error}); align again, or remove it") from error
+        raise _damaged(filename, error) from error
     if kept.format != _FORMAT:
         raise InputError(f"{filename}: format {kept.format}, expected {_FORMAT}; align again")
     return kept
+
+
+def _damaged(filename: Path, error: InputError) -> InputError:
+    return InputError(f"{filename}: damaged ({error}); align again, or remove it")
 
 
 def _exists(file: Path) -> bool:

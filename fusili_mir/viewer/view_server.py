@@ -112,7 +112,9 @@ class _Handler(BaseHTTPRequestHandler):
             with reading("the request", "expected a result and its anchors"):
                 asked = self._body()
                 number = range(len(self.server.corrections))[operator.index(asked["result"])]
-                anchors = tuple(_anchor(each) for each in asked["anchors"]) if name == "correct" else ()
+                anchors = (
+                    tuple(Anchor.from_json(each) for each in asked["anchors"]) if name == "correct" else ()
+                )
         except InputError:
             self._refuse(HTTPStatus.BAD_REQUEST)
             return
@@ -194,17 +196,3 @@ class _Handler(BaseHTTPRequestHandler):
 
 def _state(correction: Correction) -> dict[str, Any]:
     return {"ready": correction.is_ready, "saved": correction.is_saved, "problem": correction.problem}
-
-
-def _anchor(given: Mapping[str, Any]) -> Anchor:
-    place = None
-    if given.get("page") is not None and given.get("measure") is None and given.get("note") is None:
-        place = (int(given["page"]), float(given["x"]), float(given["y"]))
-    measure, note = given.get("measure"), given.get("note")
-    return Anchor(
-        float(given["second"]),
-        None if measure is None else str(measure),
-        int(given.get("pass") or 1),
-        None if note is None else str(note),
-        place,
-    )

@@ -12,11 +12,13 @@ parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.R
 parser.add_argument("score", help="MusicXML, MXL or MEI")
 parser.add_argument("audio", help="WAV, FLAC, MP3, ...")
 parser.add_argument("reference", help="a .match file of the same recording and score")
-parser.add_argument("--unfold", default="auto", help="how the reference was unfolded")
+parser.add_argument("--repeats", default="auto", help="how the reference plays the repeats, such as maximal")
 parser.add_argument("--model", help="folder of a bundle; by default the installed one")
 arguments = parser.parse_args()
 
-_, alignment, _ = fm.align_score(arguments.score, arguments.audio, arguments.model, arguments.unfold)
+_, alignment, _ = fm.align_score(
+    arguments.score, arguments.audio, model=arguments.model, repeats=arguments.repeats
+)
 errors = score_onsets(alignment, reference_onsets(arguments.reference))
 
 print(f"notes                {errors.n_onsets}")

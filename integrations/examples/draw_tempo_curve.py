@@ -16,7 +16,7 @@ parser.add_argument("--span-beat", type=float, default=1.0, help="length over wh
 parser.add_argument("--model", help="folder of a bundle; by default the installed one")
 arguments = parser.parse_args()
 
-_, alignment, score = fm.align_score(arguments.score, arguments.audio, arguments.model)
+_, alignment, score = fm.align_score(arguments.score, arguments.audio, model=arguments.model)
 curve = tempo_curve(alignment, score, arguments.span_beat)
 draw_tempo_curve(curve).save(arguments.out)
 tempo = curve["beats_per_minute"]

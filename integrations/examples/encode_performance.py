@@ -15,7 +15,7 @@ parser.add_argument("audio", help="WAV, FLAC, MP3, ...")
 parser.add_argument("--model", help="folder of a bundle; by default the installed one")
 arguments = parser.parse_args()
 
-performance, alignment, score = fm.align_score(arguments.score, arguments.audio, arguments.model)
+performance, alignment, score = fm.align_score(arguments.score, arguments.audio, model=arguments.model)
 parameters, note_ids = pt.musicanalysis.encode_performance(score[0], performance[0], alignment)
 
 print("id            beat_period_sec  timing_sec  articulation_log2")

@@ -19,7 +19,7 @@ parser.add_argument("out", help="the .match file to write")
 parser.add_argument("--model", help="folder of a bundle; by default the installed one")
 arguments = parser.parse_args()
 
-_, alignment, score = fm.align_score(arguments.score, arguments.audio, arguments.model)
+_, alignment, score = fm.align_score(arguments.score, arguments.audio, model=arguments.model)
 performance = pt.load_performance_midi(arguments.midi)
 matched = match_performance(alignment, score, performance)
 pt.save_match(matched, performance, score, out=arguments.out)

@@ -44,9 +44,8 @@ def test_numbers_with_a_fraction_may_differ_within_the_tolerance_of_their_column
     assert differences(notes((column, 0, near))) == []
     (found,) = differences(notes((column, 0, far)))
     assert (found.table, found.column, found.n_rows) == ("notes", column, 1)
-    assert found.largest == pytest.approx(
-        abs(far - NOTES[0][[name for name, _ in COLUMNS].index(column)]), rel=1e-3
-    )
+    kept = float(NOTES[0][[name for name, _ in COLUMNS].index(column)])
+    assert found.largest == pytest.approx(abs(far - kept), rel=1e-3)
 
 
 def test_whole_numbers_and_texts_may_not_differ() -> None:
@@ -94,7 +93,8 @@ def test_the_command_says_which_cases_differ_and_in_what(
 ) -> None:
     before: dict[str, Tables] = {name: {"notes": notes()} for name in ("a", "b", "c", "d", "e")}
     assert keep(tmp_path, before.items())
-    now: dict[str, Tables | str] = dict(before) | {
+    now: dict[str, Tables | str] = {
+        **before,
         "b": {"notes": notes(("onset_sec", 0, 1.0001))},
         "c": {"notes": notes(("onset_sec", 0, 1.002), ("onset_sec", 1, 1.6))},
         "d": "InputError: no such score",

@@ -9,7 +9,7 @@ import click
 import numpy as np
 
 from fusili_mir.cli.exit_codes import UNRELIABLE_EXIT_CODE
-from fusili_mir.cli.options import AlignmentOptions, alignment_arguments, alignment_options
+from fusili_mir.cli.options import alignment_arguments, alignment_options, open_aligner, read_align_options
 from fusili_mir.cli.verbosity import plain_warnings, say_summary
 from fusili_mir.progress import stage
 
@@ -58,24 +58,28 @@ def command(
     AUDIO is WAV, FLAC, MP3, OGG or whatever libsndfile reads, and with fusili-mir[audio] whatever ffmpeg reads:
     M4A, MP4, WebM, videos. A MIDI file is played with a soundfont; - is standard input.
     """
+    from fusili_mir.alignment.swapped_files import refuse_swapped
     from fusili_mir.output.alignment_files import check_formats, write_formats
     from fusili_mir.output.score_with_ids import check_has_ids, save_score_with_ids
+    from fusili_mir.pages.pages import check_score
     from fusili_mir.staging import staged_folder
     from fusili_mir.viewer.inputs import INPUTS_FILE, Inputs, save_inputs
     from fusili_mir.viewer.view_page import VIEW_FILE
 
-    chosen_options = AlignmentOptions(**options)
+    said = read_align_options(options)
     with staged_folder(out, force) as folder, plain_warnings():
-        is_symbolic = chosen_options.check(score, audio)
+        refuse_swapped(list(score), audio)
+        is_symbolic = check_score(list(score), said.dpi, said.pages)
         check_formats(formats, str(score[0]), is_symbolic)
         if write_score:
             check_has_ids(str(score[0]), is_symbolic)
-        alignment = chosen_options.align(score, audio)
+        aligner = open_aligner(options)
+        alignment = aligner.align(list(score), audio, said)
         with stage("writing"):
             write_formats(alignment, folder, formats)
             if VIEW_FILE in {file.name for file in folder.iterdir()} and audio != "-":
-                kept = {**chosen_options.to_json(), "formats": list(formats)}
-                inputs = Inputs(score, Path(audio), kept)
+                model = None if options["model"] is None else options["model"].absolute()
+                inputs = Inputs(score, Path(audio), said, model, formats)
                 save_inputs(inputs, folder / INPUTS_FILE, out)
             if write_score:
                 save_score_with_ids(alignment.pages, folder / "score.musicxml")

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
 from fusili_mir.cli.device_options import device_options, read_device_options
 from fusili_mir.cli.exit_codes import UNRELIABLE_EXIT_CODE
 from fusili_mir.cli.job_options import N_JOBS
+from fusili_mir.cli.options import align_flags, read_align_options
 from fusili_mir.cli.verbosity import plain_warnings, say, say_summary
 
 __all__ = ["command"]
@@ -46,12 +48,6 @@ def _with_device_options(function: click.decorators.FC) -> click.decorators.FC:
     help="What to write of each result, as for `align`; may be repeated.  [default: all that apply]",
 )
 @click.option(
-    "--options",
-    default="",
-    metavar="TEXT",
-    help="Options of `align` for all pairs, such as '--transpose 0'; those of a row come after them.",
-)
-@click.option(
     "--jobs", type=N_JOBS, default=-1, show_default=True, help="Number of processes; -1: one per core."
 )
 @click.option("--strict", is_flag=True, help="End with exit code 3 if a result is doubtful.")
@@ -63,6 +59,7 @@ def _with_device_options(function: click.decorators.FC) -> click.decorators.FC:
     help="Folder of the model.  [default: the installed one]",
 )
 @_with_device_options
+@align_flags
 def command(
     pairs: tuple[Path, ...],
     out: Path,
@@ -70,7 +67,6 @@ def command(
     least_probability: float,
     force: bool,
     formats: tuple[str, ...],
-    options: str,
     strict: bool,
     jobs: int,
     dask: str | None,
@@ -78,11 +74,13 @@ def command(
     device: str,
     batch_size: int | None,
     device_options: tuple[str, ...],
+    **options: Any,
 ) -> int:
     """Align many recordings with their scores, as the table PAIRS says.
 
-    PAIRS is a CSV file with the columns score and recording, and if need be options (as for `align`) and name.
-    Files are named relative to it; images of one score are separated by semicolons.
+    PAIRS is a CSV file with the columns score and recording, and if need be name and options: start, transpose,
+    and so on, as the flags below, which hold for all rows that do not say otherwise. Files are named relative to
+    it; images of one score are separated by semicolons.
 
     With --match, nobody needs to write a table: each recording is aligned with the score of an index (see
     `fusili-mir index`) that it most probably is of, if there is one.
@@ -96,6 +94,7 @@ def command(
 
     if match is None and len(pairs) != 1:
         raise click.UsageError(f"{len(pairs)} tables of pairs; expected one, or --match INDEX")
+    said = read_align_options(options)
     with plain_warnings():
         reports = align_many(
             pairs[0] if match is None else pairs,
@@ -106,7 +105,7 @@ def command(
             jobs=jobs,
             dask=dask,
             formats=formats,
-            options=options,
+            options=said,
             force=force,
             device=device,
             batch_size=batch_size,

@@ -15,7 +15,7 @@ from fusili_mir.audio.soundfonts import find_fluidsynth, find_soundfonts
 from fusili_mir.cli.verbosity import say
 from fusili_mir.errors import InputError, MissingExtraError
 from fusili_mir.model.attack_hearing import AttackGraph
-from fusili_mir.model.bundle import TOWERS, AudioSpec, Bundle, ImageSpec, default_bundle, load_bundle
+from fusili_mir.model.bundle import TOWERS, AudioSpec, Bundle, ImageSpec, as_bundle
 from fusili_mir.model.note_reading import ReadingGraph
 from fusili_mir.model.sessions import available_devices, onnxruntime_version, open_session
 
@@ -32,7 +32,7 @@ def command(bundle: Path | None) -> None:
     The checksums of its graphs are verified, and all of them are opened.
     """
     try:
-        loaded = load_bundle(bundle) if bundle is not None else default_bundle()
+        loaded = as_bundle(bundle)
     except InputError as error:
         if bundle is not None:
             raise

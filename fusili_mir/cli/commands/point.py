@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from fusili_mir.cli.options import AlignmentOptions, alignment_arguments, alignment_options
+from fusili_mir.cli.options import alignment_arguments, alignment_options, open_aligner, read_align_options
 from fusili_mir.cli.times import TIME
 from fusili_mir.cli.verbosity import plain_warnings, say
 
@@ -41,8 +41,9 @@ def command(
     if (seconds is None) == (place is None):
         raise click.UsageError("give either --time SECONDS or --at PAGE:X,Y")
     spot = None if place is None else _parse_place(place)
+    said = read_align_options(options)
     with plain_warnings():
-        alignment = AlignmentOptions(**options).align(score, audio)
+        alignment = open_aligner(options).align(list(score), audio, said)
     if seconds is not None:
         lines = ["page        x        y  measure  similarity"]
         for found in point_at_time(alignment, seconds, top):

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from fusili_mir.boundary import printable
-from fusili_mir.cli.pitch_values import SEMITONES
 from fusili_mir.cli.times import TIME
 from fusili_mir.cli.verbosity import plain_warnings, say, say_summary
 from fusili_mir.progress import stage
@@ -22,6 +21,18 @@ __all__ = ["command"]
 
 _NUMBER = r"\d+(?:\.\d*)?"
 _BOX = re.compile(rf"(?:(\d{{1,9}}):)?({_NUMBER}),({_NUMBER}),({_NUMBER}),({_NUMBER})")
+
+
+def _semitones(context: click.Context, parameter: click.Parameter, value: str) -> str | float:
+    from fusili_mir.alignment.align_options import AlignOptions
+    from fusili_mir.errors import InputError
+
+    try:
+        return value if value == "auto" else AlignOptions(transpose=float(value)).transpose or 0.0
+    except InputError as error:
+        raise click.BadParameter(str(error), context, parameter) from error
+    except ValueError:
+        raise click.BadParameter(f"{value!r}, expected auto or semitones", context, parameter) from None
 
 
 @click.command(name="search")
@@ -39,7 +50,7 @@ _BOX = re.compile(rf"(?:(\d{{1,9}}):)?({_NUMBER}),({_NUMBER}),({_NUMBER}),({_NUM
 @click.option("--box", metavar="[PAGE:]X0,Y0,X1,Y1", help="Look for what is in a box, in pixels of the page.")
 @click.option(
     "--transpose",
-    type=SEMITONES,
+    callback=_semitones,
     default="0",
     show_default=True,
     metavar="auto|SEMITONES",

@@ -11,7 +11,6 @@ import click
 from fusili_mir.cli.verbosity import plain_warnings, say_summary
 
 if TYPE_CHECKING:
-    from fusili_mir.alignment.encoded_pair import EncodedPair
     from fusili_mir.alignment.results import Alignment
     from fusili_mir.viewer.correction import Correction
     from fusili_mir.viewer.view_server import ViewServer
@@ -97,18 +96,17 @@ def _correction(result: Path, score: tuple[Path, ...], recording: Path | None) -
 
     folder = _folder(result)
 
-    def encode() -> EncodedPair:
-        from fusili_mir.cli.options import options_from_json
+    def align() -> Alignment:
+        from fusili_mir.alignment.aligner import Aligner
         from fusili_mir.viewer.inputs import load_inputs
 
         inputs = load_inputs(folder, score, recording)
-        return options_from_json(inputs.options).encode(inputs.score, str(inputs.recording))
+        return Aligner(inputs.model).align(list(inputs.score), str(inputs.recording), inputs.options)
 
     def save(alignment: Alignment, staged: Path) -> None:
         from fusili_mir.output.alignment_files import write_formats
         from fusili_mir.viewer.inputs import load_inputs
 
-        formats = load_inputs(folder, score, recording).options.get("formats", ())
-        write_formats(alignment, staged, formats)
+        write_formats(alignment, staged, load_inputs(folder, score, recording).formats)
 
-    return Correction(folder, encode, save)
+    return Correction(folder, align, save)

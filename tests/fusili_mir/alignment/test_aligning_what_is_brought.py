@@ -58,12 +58,12 @@ def recording(folder: Path, pages: Pages) -> AudioSamples:
 
 @pytest.fixture(scope="module")
 def whole(pages: Pages, recording: AudioSamples, encoder: Encoder) -> Alignment:
-    return align_recording(pages, recording, encoder)
+    return align_recording(pages, recording, model=encoder)
 
 
 @pytest.fixture(scope="module")
 def excerpt(pages: Pages, recording: AudioSamples, encoder: Encoder) -> Alignment:
-    return align_recording(pages, recording, encoder, start_sec=START_SEC, end_sec=END_SEC)
+    return align_recording(pages, recording, model=encoder, start_sec=START_SEC, end_sec=END_SEC)
 
 
 Bring = Callable[[Path, AudioSamples], Any]
@@ -84,7 +84,7 @@ Bring = Callable[[Path, AudioSamples], Any]
 def test_a_recording_may_be_brought_in_any_form(
     folder: Path, pages: Pages, recording: AudioSamples, encoder: Encoder, whole: Alignment, bring: Bring
 ) -> None:
-    _, alignment, _ = align_score(pages, bring(folder, recording), encoder)
+    _, alignment, _ = align_score(pages, bring(folder, recording), model=encoder)
     found = [note["performance_time"] for note in alignment]
     assert found == pytest.approx(whole.notes["onset_sec"].tolist(), abs=1e-6)
 
@@ -93,15 +93,15 @@ def test_a_score_may_be_brought_in_any_form(
     folder: Path, pages: Pages, recording: AudioSamples, encoder: Encoder, whole: Alignment
 ) -> None:
     for score in (folder / "tune.musicxml", str(folder / "tune.musicxml"), pages):
-        performance, _, _ = align_score(score, recording, encoder)
+        performance, _, _ = align_score(score, recording, model=encoder)
         assert len(performance.note_array()) == len(whole.notes)
-        assert np.array_equal(align_recording(score, recording, encoder).frames, whole.frames)
+        assert np.array_equal(align_recording(score, recording, model=encoder).frames, whole.frames)
 
 
 def test_pages_may_be_brought_in_any_form(
     folder: Path, pages: Pages, recording: AudioSamples, encoder: Encoder
 ) -> None:
-    expected = align_pages(folder / "page.png", recording, encoder)
+    expected = align_pages(folder / "page.png", recording, model=encoder)
     image = pages.images[0]
     for brought in (
         load_pages(folder / "page.png"),
@@ -111,7 +111,7 @@ def test_pages_may_be_brought_in_any_form(
         image,
         [np.stack([image / 255.0] * 3)],
     ):
-        assert np.array_equal(align_pages(brought, recording, encoder), expected)
+        assert np.array_equal(align_pages(brought, recording, model=encoder), expected)
 
 
 @pytest.mark.parametrize(
@@ -120,20 +120,30 @@ def test_pages_may_be_brought_in_any_form(
 def test_what_is_not_a_score_is_one_line(wrong: Any, recording: AudioSamples, encoder: Encoder) -> None:
     for align in (align_score, align_pages, align_recording):
         with pytest.raises(InputError) as error:
-            align(wrong, recording, encoder)
+            align(wrong, recording, model=encoder)
         assert "\n" not in str(error.value)
 
 
 def test_images_have_no_notes_to_align(folder: Path, recording: AudioSamples, encoder: Encoder) -> None:
     for score in (folder / "page.png", load_pages(folder / "page.png")):
         with pytest.raises(InputError, match=r"page\.png: only images are known, .*; use align_pages"):
-            align_score(score, recording, encoder)
+            align_score(score, recording, model=encoder)
 
 
 @pytest.mark.parametrize("wrong", [5, object(), ["small"]], ids=["int", "object", "list"])
 def test_what_is_not_a_model_is_one_line(wrong: Any, pages: Pages, recording: AudioSamples) -> None:
     with pytest.raises(InputError, match=r"the model: .*, expected the folder of a bundle"):
-        align_recording(pages, recording, wrong)
+        align_recording(pages, recording, model=wrong)
+    with pytest.raises(InputError, match=r"the model: .*, expected the folder of a bundle"):
+        Encoder(wrong)
+
+
+def test_a_model_is_named_by_its_folder_wherever_one_is_wanted(encoder: Encoder) -> None:
+    folder = encoder.bundle.folder
+    assert Encoder(folder).bundle == Encoder(str(folder)).bundle == encoder.bundle
+    assert Encoder().bundle.manifest.name == "small"
+    with pytest.raises(InputError, match=r"nowhere: "):
+        Encoder("nowhere")
 
 
 def test_mistakes_are_found_before_the_score_is_encoded(
@@ -141,11 +151,11 @@ def test_mistakes_are_found_before_the_score_is_encoded(
 ) -> None:
     monkeypatch.setattr(Encoder, "encode_pages", lambda *_: pytest.fail("the score was encoded"))
     silent = AudioSamples(np.zeros(16_000, np.float32), 16_000)
-    for options in ({"unfold": "twice"}, {"repeats": "1-999"}, {"start_sec": 100.0}):
+    for options in ({"repeats": "twice"}, {"repeats": "1-999"}, {"start_sec": 100.0}):
         with pytest.raises(InputError):
-            align_recording(pages, recording, encoder, **options)
+            align_recording(pages, recording, model=encoder, **options)
     with pytest.raises(InputError, match="it is silent"):
-        align_recording(pages, silent, encoder)
+        align_recording(pages, silent, model=encoder)
 
 
 def test_the_notes_of_an_excerpt_have_the_seconds_of_the_whole_recording(
@@ -187,8 +197,8 @@ def test_pointing_within_an_excerpt_gives_what_the_whole_recording_gives(
 def test_the_places_of_an_excerpt_of_page_images_keep_their_seconds(
     folder: Path, recording: AudioSamples, encoder: Encoder
 ) -> None:
-    whole = align_pages(folder / "page.png", recording, encoder)
-    part = align_pages(folder / "page.png", recording, encoder, start_sec=START_SEC, end_sec=END_SEC)
+    whole = align_pages(folder / "page.png", recording, model=encoder)
+    part = align_pages(folder / "page.png", recording, model=encoder, start_sec=START_SEC, end_sec=END_SEC)
     same = np.searchsorted(whole["onset_sec"], part["onset_sec"] + 1e-6, side="right") - 1
     assert part["onset_sec"][0] == START_SEC
     assert part["x"][25:-25] == pytest.approx(whole["x"][same][25:-25], abs=2.0)
@@ -203,7 +213,7 @@ def test_a_result_prints_in_a_few_lines(
     assert lines[3] == "  heard: 32 of 32 notes; repeats: none"
     assert re.fullmatch(r"  reliability: [01]\.\d\d", lines[4])
     assert len(lines) == 5
-    images = align_recording(folder / "page.png", recording, encoder)
+    images = align_recording(folder / "page.png", recording, model=encoder)
     assert len(repr(images).splitlines()) <= 5
     doubtful = replace(whole, path=replace(whole.path, reliability=0.1))
     assert repr(doubtful).endswith("  reliability: 0.10, LOW: is it a recording of this score?")
@@ -270,6 +280,6 @@ def test_names_are_escaped_in_a_notebook(whole: Alignment) -> None:
 def test_page_images_are_shown_by_their_systems(
     folder: Path, recording: AudioSamples, encoder: Encoder
 ) -> None:
-    alignment = align_recording(folder / "page.png", recording, encoder)
+    alignment = align_recording(folder / "page.png", recording, model=encoder)
     shown = Tags(replace(alignment, recording=None)._repr_html_())
     assert {"page", "system", "from (s)"} <= set(shown.texts) or "measure" in shown.texts

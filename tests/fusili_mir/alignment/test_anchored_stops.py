@@ -52,7 +52,7 @@ def recording(song: Pages) -> AudioSamples:
 
 @pytest.fixture(scope="module")
 def free(song: Pages, recording: AudioSamples, encoder: Encoder) -> Alignment:
-    return align_recording(song, recording, encoder, transpose=0)
+    return align_recording(song, recording, model=encoder, transpose=0)
 
 
 def start_of(alignment: Alignment, number: int) -> float:
@@ -63,7 +63,7 @@ def test_anchors_are_kept_to_the_millisecond(
     song: Pages, recording: AudioSamples, encoder: Encoder, free: Alignment
 ) -> None:
     wrong = {8: start_of(free, 8) + 0.31, 17: start_of(free, 17) - 0.23}
-    found = align_recording(song, recording, encoder, transpose=0, anchors=wrong)
+    found = align_recording(song, recording, model=encoder, transpose=0, anchors=wrong)
     for number, second in wrong.items():
         assert start_of(found, number) == pytest.approx(second, abs=1e-6)
     assert np.all(np.diff(found.notes["onset_sec"]) > 0)
@@ -76,9 +76,9 @@ def test_only_the_stretch_between_its_neighbours_changes(
     song: Pages, recording: AudioSamples, encoder: Encoder, free: Alignment
 ) -> None:
     anchors = {number: start_of(free, number) for number in (5, 11, 18)}
-    before = align_recording(song, recording, encoder, transpose=0, anchors=anchors)
+    before = align_recording(song, recording, model=encoder, transpose=0, anchors=anchors)
     moved = {**anchors, 11: anchors[11] + 0.35}
-    after = align_recording(song, recording, encoder, transpose=0, anchors=moved)
+    after = align_recording(song, recording, model=encoder, transpose=0, anchors=moved)
     changed = before.notes["onset_sec"] != after.notes["onset_sec"]
     onset = before.notes["onset_sec"]
     inside = (onset > anchors[5]) & (onset < anchors[18])
@@ -99,7 +99,7 @@ def test_a_right_anchor_mends_a_wrong_alignment(song: Pages, encoder: Encoder) -
     played = np.concatenate((performed[:16], again, later))
     sound = record(played)
     truth = later["onset_sec"][16:]  # of the last sixteen notes
-    found = align_recording(song, sound, encoder, transpose=0, anchors={17: float(truth[0])})
+    found = align_recording(song, sound, model=encoder, transpose=0, anchors={17: float(truth[0])})
     assert np.abs(found.notes["onset_sec"][32:] - truth).max() < 0.06
 
 
@@ -108,30 +108,34 @@ def test_a_note_is_anchored_by_its_id(
 ) -> None:
     note_id = str(free.notes["id"][21])
     second = float(free.notes["onset_sec"][21]) + 0.17
-    found = align_recording(song, recording, encoder, transpose=0, anchors=[Anchor(second, note=note_id)])
+    found = align_recording(
+        song, recording, model=encoder, transpose=0, anchors=[Anchor(second, note=note_id)]
+    )
     assert found.notes["onset_sec"][21] == second
     anchored = found.notes[21]
     assert (anchored["earliest_sec"], anchored["latest_sec"], anchored["confidence"]) == (second, second, 1.0)
     place = free.notes[21]
     at = (int(place["page"]), float(place["x0"] + place["x1"]) / 2, float(place["y0"]))
-    same = align_recording(song, recording, encoder, transpose=0, anchors=[Anchor(second, place=at)])
+    same = align_recording(song, recording, model=encoder, transpose=0, anchors=[Anchor(second, place=at)])
     assert np.array_equal(same.notes["onset_sec"], found.notes["onset_sec"])
 
 
 def test_each_time_that_a_measure_is_played_has_its_own_anchor(folder: Path, encoder: Encoder) -> None:
     pages = engraved(folder, "voltas", VOLTAS)
     recording = record(perform(play_pages(pages, "maximal")))
-    free = align_recording(pages, recording, encoder, transpose=0)
+    free = align_recording(pages, recording, model=encoder, transpose=0)
     numbers, counts = np.unique(free.measures["number"], return_counts=True)
     number = str(numbers[counts == 2][0])
     first, second = free.measures["start_sec"][free.measures["number"] == number]
     anchors = [Anchor(float(second) + 0.1, measure=number, time=2)]
-    found = align_recording(pages, recording, encoder, transpose=0, anchors=anchors)
+    found = align_recording(pages, recording, model=encoder, transpose=0, anchors=anchors)
     times = found.measures["start_sec"][found.measures["number"] == number]
     assert times[1] == pytest.approx(second + 0.1, abs=1e-6)
     assert times[0] == pytest.approx(first, abs=0.05)
     with pytest.raises(InputError, match=rf"measure {number} \(time 3\): the recording plays .* 2 times"):
-        align_recording(pages, recording, encoder, transpose=0, anchors=[Anchor(1.0, measure=number, time=3)])
+        align_recording(
+            pages, recording, model=encoder, transpose=0, anchors=[Anchor(1.0, measure=number, time=3)]
+        )
 
 
 def test_a_measure_in_which_nothing_begins_can_be_anchored(folder: Path, encoder: Encoder) -> None:
@@ -144,9 +148,9 @@ def test_a_measure_in_which_nothing_begins_can_be_anchored(folder: Path, encoder
     ]
     pages = engraved(folder, "rest", score(bars))
     recording = record(perform(play_pages(pages)))
-    free = align_recording(pages, recording, encoder, transpose=0)
+    free = align_recording(pages, recording, model=encoder, transpose=0)
     second = start_of(free, 2) + 0.11
-    found = align_recording(pages, recording, encoder, transpose=0, anchors={2: second})
+    found = align_recording(pages, recording, model=encoder, transpose=0, anchors={2: second})
     assert start_of(found, 2) == pytest.approx(second, abs=1e-6)
     assert found.notes["onset_sec"][1] < second < found.notes["onset_sec"][2]
 
@@ -169,14 +173,14 @@ def test_impossible_anchors_are_one_clear_line(
     song: Pages, recording: AudioSamples, encoder: Encoder, anchors: Any, expected: str
 ) -> None:
     with pytest.raises(InputError, match=expected):
-        align_recording(song, recording, encoder, transpose=0, anchors=anchors)
+        align_recording(song, recording, model=encoder, transpose=0, anchors=anchors)
 
 
 def test_anchors_too_close_for_the_notes_between_them_still_keep_the_order(
     song: Pages, recording: AudioSamples, encoder: Encoder, free: Alignment
 ) -> None:
     start = start_of(free, 4)
-    found = align_recording(song, recording, encoder, transpose=0, anchors={4: start, 12: start + 0.1})
+    found = align_recording(song, recording, model=encoder, transpose=0, anchors={4: start, 12: start + 0.1})
     assert start_of(found, 12) == pytest.approx(start + 0.1, abs=1e-6)
     assert np.all(np.diff(found.measures["start_sec"]) > 0)
 
@@ -190,18 +194,18 @@ def scan(folder: Path, song: Pages) -> Pages:
 
 
 def test_places_on_images_are_anchored(scan: Pages, recording: AudioSamples, encoder: Encoder) -> None:
-    free = align_recording(scan, recording, encoder, transpose=0)
+    free = align_recording(scan, recording, model=encoder, transpose=0)
     assert free.moments is not None
     row = len(free.moments.seconds) // 2
     second = float(free.moments.seconds[row]) + 0.2
     page, x, y = free.position_maps.seconds_to_position(float(free.moments.seconds[row]))
     at = (int(page), float(x), float(y))
-    found = align_recording(scan, recording, encoder, transpose=0, anchors=[Anchor(second, place=at)])
+    found = align_recording(scan, recording, model=encoder, transpose=0, anchors=[Anchor(second, place=at)])
     assert found.moments is not None
     assert np.abs(found.moments.seconds - second).min() == 0.0
     unknown = replace(scan, measures=scan.measures[:0], repeats=None)
     with pytest.raises(InputError, match="no measures are known on these pages; anchor places instead"):
-        align_recording(unknown, recording, encoder, transpose=0, anchors={3: 4.0})
+        align_recording(unknown, recording, model=encoder, transpose=0, anchors={3: 4.0})
 
 
 def test_measures_on_images_are_anchored_where_they_are_known(
@@ -209,7 +213,7 @@ def test_measures_on_images_are_anchored_where_they_are_known(
 ) -> None:
     measures = song.measures.astype(MEASURE_DTYPE)
     known = replace(scan, measures=measures)
-    free = align_recording(known, recording, encoder, transpose=0)
+    free = align_recording(known, recording, model=encoder, transpose=0)
     second = start_of(free, 9) + 0.15
-    found = align_recording(known, recording, encoder, transpose=0, anchors={9: second})
+    found = align_recording(known, recording, model=encoder, transpose=0, anchors={9: second})
     assert start_of(found, 9) == pytest.approx(second, abs=1e-6)

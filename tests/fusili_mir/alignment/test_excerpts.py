@@ -37,7 +37,7 @@ def test_only_notes_that_begin_in_an_excerpt_have_seconds_in_it(
     pages = engraved(tmp_path, LONG)
     performed = perform(play_pages(pages))
     notes = align_recording(
-        pages, record(performed), encoder, transpose=0, start_sec=start_sec, end_sec=end_sec
+        pages, record(performed), model=encoder, transpose=0, start_sec=start_sec, end_sec=end_sec
     ).notes
     true_sec = performed["onset_sec"]
     inside = (true_sec >= start_sec) & (true_sec < end_sec)
@@ -52,6 +52,6 @@ def test_a_score_in_the_middle_of_a_recording_is_found_from_its_first_note_to_it
     whole = engraved(tmp_path, (*others, *PITCHES, *others))
     performed = perform(play_pages(whole))
     part = engraved(tmp_path, PITCHES)
-    notes = align_recording(part, record(performed), encoder, transpose=0).notes
+    notes = align_recording(part, record(performed), model=encoder, transpose=0).notes
     true_sec = performed["onset_sec"][len(others) : len(others) + len(PITCHES)]
     assert np.abs(notes["onset_sec"] - true_sec).max() < NEAR_SEC

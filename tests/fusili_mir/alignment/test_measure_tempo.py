@@ -43,7 +43,7 @@ def engraved(folder: Path) -> Pages:
 
 def excerpt(engraved: Pages, pages: Pages, encoder: Encoder, **span: Any) -> Alignment:
     recording = record(perform(play_pages(engraved)))
-    return align_recording(pages, recording, encoder, transpose=0, **span)
+    return align_recording(pages, recording, model=encoder, transpose=0, **span)
 
 
 def test_with_a_score_a_measure_that_is_cut_has_the_tempo_of_its_onsets(

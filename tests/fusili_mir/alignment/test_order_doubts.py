@@ -44,7 +44,7 @@ def test_measures_that_leave_most_of_a_recording_unexplained_are_doubted(
 ) -> None:
     recording = record(perform(play_pages(engraved)))
     with pytest.warns(AlignmentWarning) as warned:
-        align_recording(pages, recording, encoder, transpose=0, repeats="1-6")
+        align_recording(pages, recording, model=encoder, transpose=0, repeats="1-6")
     messages = [str(each.message) for each in warned]
     assert any("s of the recording are unlike the measures" in text or "hardly" in text for text in messages)
     assert all("\n" not in text for text in messages)
@@ -53,12 +53,12 @@ def test_measures_that_leave_most_of_a_recording_unexplained_are_doubted(
 def test_measures_that_are_not_heard_are_doubted(engraved: Pages, pages: Pages, encoder: Encoder) -> None:
     recording = record(perform(play_pages(engraved)))
     with pytest.warns(AlignmentWarning, match="of the 48 measures that repeats name are heard"):
-        align_recording(pages, recording, encoder, transpose=0, repeats="1-24 1-24")
+        align_recording(pages, recording, model=encoder, transpose=0, repeats="1-24 1-24")
 
 
 def test_measures_as_they_are_played_are_not_doubted(engraved: Pages, pages: Pages, encoder: Encoder) -> None:
     recording = record(perform(play_pages(engraved, ((0, 8), (0, 24)))))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        found = align_recording(pages, recording, encoder, transpose=0, repeats="1-8 1-24")
+        found = align_recording(pages, recording, model=encoder, transpose=0, repeats="1-8 1-24")
     assert found.repeats == "1-8 1-24"

@@ -40,7 +40,7 @@ def two_systems(folder: Path, encoder: Encoder) -> Alignment:
     options = EngravingOptions(page_width_mm=90, page_height_mm=120, header=False)
     engraved = render_pages(folder / "tune.musicxml", options)
     pages = as_image_with_measures(engraved, folder / "tune.png")
-    return align_recording(pages, record(perform(play_pages(engraved))), encoder)
+    return align_recording(pages, record(perform(play_pages(engraved))), model=encoder)
 
 
 def test_each_measure_begins_with_its_first_note(two_systems: Alignment) -> None:
@@ -110,6 +110,6 @@ def test_without_measures_on_the_pages_there_are_none(folder: Path, two_systems:
     encoder = Encoder(write_pitch_bundle(folder / "other"))
     read = load_pages(folder / "plain.png")
     pages = replace(read, measures=read.measures[:0], bar_lines=read.bar_lines[:0], repeats=None)
-    alignment = align_recording(pages, record(perform(play_pages(engraved))), encoder)
+    alignment = align_recording(pages, record(perform(play_pages(engraved))), model=encoder)
     assert len(alignment.measures) == 0
     assert alignment.repeats is None

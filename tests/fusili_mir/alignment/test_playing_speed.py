@@ -8,7 +8,7 @@ import pytest
 from example_bundles import write_pitch_bundle
 from example_performances import perform, record, tune
 
-from fusili_mir.alignment.aligning import align_encoded
+from fusili_mir.alignment.encoded_alignment import align_encoded
 from fusili_mir.alignment.played import play_pages
 from fusili_mir.alignment.playing_speed import audio_at_speed, result_at_own_speed
 from fusili_mir.alignment.results import Alignment

@@ -42,13 +42,15 @@ def sha256(file: Path) -> str:
 
 def test_a_result_names_its_files_by_content_and_without_folders(folder: Path, bundle: Bundle) -> None:
     pages = render_pages(folder / "tune.musicxml")
-    made_with = align_recording(pages, folder / "tune.wav", Encoder(bundle), unfold="none").made_with
+    made_with = align_recording(
+        pages, folder / "tune.wav", model=Encoder(bundle), repeats="as_written"
+    ).made_with
     assert made_with is not None
     assert made_with.score == (FileOrigin("tune.musicxml", sha256(folder / "tune.musicxml")),)
     assert made_with.recording == FileOrigin("tune.wav", sha256(folder / "tune.wav"))
     assert made_with.sample_rate_hz == 16_000
-    assert made_with.options["unfold"] == "none"
-    assert made_with.options["jumps"] is False
+    assert made_with.options["repeats"] == "as_written"
+    assert made_with.options["cuts"] is False
     assert (made_with.model.name, made_with.model.image_sha256) == ("pitch", bundle.image.sha256)
     assert made_with.versions["fusili-mir"] == fusili_mir.__version__
     assert made_with.versions["verovio"] == metadata.version("verovio")
@@ -57,10 +59,10 @@ def test_a_result_names_its_files_by_content_and_without_folders(folder: Path, b
 def test_an_excerpt_names_its_file_and_its_stretch(folder: Path, bundle: Bundle) -> None:
     pages = load_pages(folder / "page.png")
     excerpt = open_recording(folder / "tune.wav", 1.0, 4.0)
-    made_with = find_provenance(pages, excerpt, bundle, jumps=True)
+    made_with = find_provenance(pages, excerpt, bundle)
     assert made_with.score == (FileOrigin("page.png", sha256(folder / "page.png")),)
     assert made_with.recording.sha256 == sha256(folder / "tune.wav")
-    assert made_with.options == {"jumps": True, "start_sec": 1.0, "end_sec": 4.0}
+    assert made_with.options == {"start_sec": 1.0, "end_sec": 4.0}
 
 
 def test_what_is_in_memory_or_gone_has_no_checksum(folder: Path, bundle: Bundle) -> None:

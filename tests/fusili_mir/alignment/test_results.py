@@ -9,7 +9,7 @@ from example_bundles import write_pitch_bundle
 from example_performances import PITCHES, perform, record, tune
 from PIL import Image
 
-from fusili_mir.alignment.aligning import align_encoded
+from fusili_mir.alignment.encoded_alignment import align_encoded
 from fusili_mir.alignment.played import play_pages
 from fusili_mir.alignment.results import Alignment
 from fusili_mir.alignment.retrieval import point_at_spot

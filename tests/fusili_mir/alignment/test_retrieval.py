@@ -9,8 +9,9 @@ from example_bundles import write_pitch_bundle
 from example_performances import FRAME_SEC, perform, record, tune
 from PIL import Image
 
-from fusili_mir.alignment.aligning import Alignment, align_recording
+from fusili_mir.alignment.aligning import align_recording
 from fusili_mir.alignment.played import play_pages
+from fusili_mir.alignment.results import Alignment
 from fusili_mir.alignment.retrieval import point_at_spot, point_at_time
 from fusili_mir.arrays import GreyImage
 from fusili_mir.errors import InputError
@@ -27,7 +28,7 @@ def alignment(tmp_path_factory: pytest.TempPathFactory) -> Alignment:
     (folder / "tune.musicxml").write_text(tune(PITCHES))
     pages = render_pages(folder / "tune.musicxml")
     recording = record(perform(play_pages(pages), start_sec=0.48, beat_sec=0.48))
-    return align_recording(pages, recording, Encoder(write_pitch_bundle(folder / "bundle")))
+    return align_recording(pages, recording, model=Encoder(write_pitch_bundle(folder / "bundle")))
 
 
 @dataclass(frozen=True)
@@ -163,7 +164,7 @@ def upright_and_tilted(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[A
         image.rotate(degrees, Image.Resampling.BICUBIC, fillcolor=255).save(file)
         turned = Skew(degrees, *image.size).to_original(*heads)
         truth = np.stack((*turned, performed["onset_sec"]), axis=1)
-        found.append((align_recording(load_pages(file), record(performed), encoder), truth))
+        found.append((align_recording(load_pages(file), record(performed), model=encoder), truth))
     return found
 
 

@@ -3,6 +3,7 @@ from __future__ import annotations
 import csv
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -16,6 +17,7 @@ import pytest
 import soundfile
 from example_bundles import write_pitch_bundle
 from example_performances import PITCHES, perform, record, tune
+from example_processes import FusiliCommand, still_there
 
 import fusili_mir
 from fusili_mir import InputError, OutputError, align_many, align_recording
@@ -26,6 +28,7 @@ from fusili_mir.cli.main import main
 from fusili_mir.folder_lock import locked_folder
 from fusili_mir.pages.pages import render_pages
 
+SHORT = fusili_mir.AlignOptions(end_sec=4)
 FORMATS = ("json", "notes")
 
 
@@ -69,7 +72,7 @@ def expected(files: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_each_pair_gets_the_result_that_it_gets_alone(files: Path, expected: Path) -> None:
-    alone = align_recording(files / "down.musicxml", files / "down2.wav", files / "bundle")
+    alone = align_recording(files / "down.musicxml", files / "down2.wav", model=files / "bundle")
     rows = rows_of(expected / "down2" / "notes.csv")
     assert [row["id"] for row in rows] == alone.notes["id"].tolist()
     assert np.allclose([float(row["onset_sec"]) for row in rows], alone.notes["onset_sec"], atol=1e-3)
@@ -118,10 +121,21 @@ def test_other_options_are_refused_unless_results_may_be_replaced(
         align_many(files / "pairs.csv", out, files / "bundle", formats=FORMATS)
     before = contents(out)
     with pytest.raises(OutputError, match=r"4 of the results \(up1 first\)"):
-        align_many(files / "pairs.csv", out, files / "bundle", formats=FORMATS, options="--end 4")
+        align_many(
+            files / "pairs.csv",
+            out,
+            files / "bundle",
+            formats=FORMATS,
+            options=SHORT,
+        )
     assert contents(out) == before
     reports = align_many(
-        files / "pairs.csv", out, files / "bundle", formats=FORMATS, options="--end 4", force=True
+        files / "pairs.csv",
+        out,
+        files / "bundle",
+        formats=FORMATS,
+        options=SHORT,
+        force=True,
     )
     assert {report.recording_sec for report in reports} == {4.0}
 
@@ -150,6 +164,26 @@ def test_a_name_with_a_null_character_is_a_line_of_its_own(files: Path, tmp_path
 def test_two_runs_on_one_folder_are_one_too_many(files: Path, tmp_path: Path) -> None:
     with locked_folder(tmp_path / "out"), pytest.raises(OutputError, match="another process is writing"):
         align_many(files / "pairs.csv", tmp_path / "out", files / "bundle")
+
+
+def test_without_a_terminal_each_pair_has_a_line_as_it_ends(files: Path, tmp_path: Path) -> None:
+    now = "from fusili_mir import progress; progress._LEAST_BETWEEN_SEC = 0.0"  # not after ten seconds
+    arguments = [files / "pairs.csv", "-o", tmp_path / "out", "--model", files / "bundle", "--format", "json"]
+    for options, expected in (((), 4), (("--force", "--quiet", "--options", "--end 4"), 0)):
+        command = FusiliCommand("align-many", *arguments, "--jobs", "1", *options, prelude=now)
+        _, said = command.end()
+        counted = re.findall(
+            r"fusili-mir: aligning: (\d) of 4 \(\d+ %\), (\w+) aligned, \d+ s so far(, about \d+ s left)?\n",
+            said,
+        )
+        assert command.process.returncode == 0, said
+        assert len(counted) == expected
+        if expected:
+            assert [number for number, _, _ in counted] == ["1", "2", "3", "4"]
+            assert sorted(name for _, name, _ in counted) == ["down1", "down2", "up1", "up2"]
+            assert [bool(left) for _, _, left in counted] == [True, True, True, False]
+        else:
+            assert said == ""
 
 
 def run(files: Path, out: Path) -> subprocess.Popen[str]:
@@ -189,11 +223,11 @@ def test_a_run_that_is_killed_leaves_whole_results_and_goes_on(
     killed.communicate()
     whole = contents(expected)
     assert contents(out).items() <= {**whole, **drafts(out)}.items()
-    for worker in workers:
-        assert is_gone(worker), "the worker goes on without anybody to tell"
+    assert still_there(workers) == []
     again = run(files, out)
     said, warned = again.communicate()
-    assert (again.returncode, warned) == (0, "")
+    assert again.returncode == 0
+    assert "warning" not in warned
     assert said == f"4 aligned -> {out / 'index.html'}\n"
     assert contents(out) == whole
     assert not (out / ".drafts").exists()
@@ -201,18 +235,6 @@ def test_a_run_that_is_killed_leaves_whole_results_and_goes_on(
 
 def drafts(out: Path) -> dict[str, bytes]:
     return {name: content for name, content in contents(out, but=()).items() if name.startswith(".drafts")}
-
-
-def is_gone(pid: int) -> bool:
-    for _ in range(1000):
-        try:
-            os.kill(pid, 0)
-            if Path(f"/proc/{pid}/stat").read_text().split(")")[1].split()[0] == "Z":
-                return True
-        except (OSError, IndexError):
-            return True
-        time.sleep(0.01)
-    return False
 
 
 @pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="needs /proc to find processes")
@@ -236,7 +258,7 @@ def test_ctrl_c_keeps_what_is_done(files: Path, tmp_path: Path) -> None:
     stopped.send_signal(signal.SIGINT)
     _, warned = stopped.communicate()
     assert stopped.returncode == 130
-    assert warned.strip() == "fusili-mir: interrupted"
+    assert warned.splitlines()[-1] == "fusili-mir: interrupted; repeat the command to go on"
     assert "up1" in (out / "summary.csv").read_text()
     assert not (out / ".drafts").exists()
 

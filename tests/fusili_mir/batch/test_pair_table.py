@@ -6,9 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fusili_mir.alignment.pair_options import PairOptions
+from fusili_mir.alignment.align_options import AlignOptions
+from fusili_mir.alignment.anchors import Anchor
 from fusili_mir.batch.pair_request import PairRequest, request_of_json, with_names
-from fusili_mir.batch.pair_table import as_pairs, parse_options
+from fusili_mir.batch.pair_table import as_pairs
 from fusili_mir.batch.pair_workers import group_by_score
 from fusili_mir.errors import FusiliWarning, InputError
 
@@ -21,45 +22,46 @@ def write(folder: Path, text: str) -> Path:
 def test_files_are_relative_to_the_table_and_images_of_a_score_are_separated_by_semicolons(
     tmp_path: Path,
 ) -> None:
-    text = "\ufeffcomment,recording,score,options,name\nold,take.wav,1.png; 2.png,--start 1:15,first\n,,,,\n"
+    text = "\ufeffcomment,recording,score,start,name\nold,take.wav,1.png; 2.png,1:15,first\n,,,,\n"
     (pair,) = as_pairs(write(tmp_path, text))
     assert pair.score == (tmp_path / "1.png", tmp_path / "2.png")
     assert (pair.recording, pair.name, pair.options.start_sec) == (tmp_path / "take.wav", "first", 75.0)
 
 
 def test_options_of_a_row_come_after_those_of_all_pairs(tmp_path: Path) -> None:
-    table = write(tmp_path, "score,recording,options\na.mxl,a.wav,--transpose -2\na.mxl,b.wav,\n")
-    first, second = as_pairs(table, "--transpose 3 --jumps")
+    table = write(tmp_path, "score,recording,transpose,cuts\na.mxl,a.wav,-2,no\na.mxl,b.wav,,\n")
+    first, second = as_pairs(table, AlignOptions(transpose=3, cuts=True))
     assert [each.options.transpose for each in (first, second)] == [-2.0, 3.0]
-    assert first.options.jumps
-    assert second.options.jumps
+    assert [each.options.cuts for each in (first, second)] == [False, True]
 
 
 def test_anchors_and_files_of_repeats_are_found_beside_the_table(tmp_path: Path) -> None:
     (tmp_path / "played.txt").write_text("1-8 1-8")
-    options = parse_options("--anchors a.csv --repeats played.txt", tmp_path)
-    assert options.anchors == tmp_path / "a.csv"
-    assert options.repeats == str(tmp_path / "played.txt")
-    assert parse_options("--repeats '1-8 1-8'", tmp_path).repeats == "1-8 1-8"
+    (tmp_path / "a.csv").write_text("measure,second\n17,42.5\n")
+    rows = "a.mxl,a.wav,a.csv,played.txt\na.mxl,a.wav,17=42.5 33=1:20,1-8\n"
+    first, second = as_pairs(write(tmp_path, f"score,recording,anchors,repeats\n{rows}"))
+    assert first.options.anchors == (Anchor(42.5, measure="17"),)
+    assert first.options.repeats == "1-8 1-8"
+    assert second.options.anchors == (Anchor(42.5, measure="17"), Anchor(80.0, measure="33"))
+    assert second.options.repeats == "1-8"
 
 
 @pytest.mark.parametrize(
-    ("text", "message"),
+    ("column", "text", "message"),
     [
-        ("--cache x", "option '--cache'; expected some of --jumps, --unfold"),
-        ("--start", "option --start without a value"),
-        ("--start soon", "'soon' is not a time"),
-        ("--transpose 99", "transpose is '99', expected auto or -24 to 24"),
-        ("--unfold sometimes", "sometimes"),
-        ("--dpi high", "'high' is not a number"),
-        ("--repeats '1-8", "no closing quotation"),
-        ("stray", "option 'stray'"),
+        ("start", "soon", "start: 'soon' is not a time"),
+        ("transpose", "99", "transpose is 99.0, expected -24 to 24 semitones"),
+        ("a4", "41", "a4_hz is 41.0, expected 220 to 880 Hz"),
+        ("cuts", "perhaps", "cuts: 'perhaps', expected yes or no"),
+        ("dpi", "high", "dpi: 'high' is not a number"),
+        ("pages", "7-3", "pages '7-3', expected pages and spans"),
+        ("anchors", "17=late", "'late' is not a time"),
     ],
 )
 def test_wrong_options_are_refused_with_the_line_that_has_them(
-    tmp_path: Path, text: str, message: str
+    tmp_path: Path, column: str, text: str, message: str
 ) -> None:
-    table = write(tmp_path, f"score,recording,options\na.mxl,a.wav,\nb.mxl,b.wav,{text}\n")
+    table = write(tmp_path, f"score,recording,{column}\na.mxl,a.wav,\nb.mxl,b.wav,{text}\n")
     with pytest.raises(InputError, match=message) as raised:
         as_pairs(table)
     assert "pairs.csv, line 3: " in str(raised.value)
@@ -95,8 +97,8 @@ def test_a_table_that_is_no_text_or_not_there_is_refused(tmp_path: Path) -> None
 @pytest.mark.parametrize("delimiter", [",", ";", "\t"])
 def test_a_table_is_read_as_spreadsheets_save_it(tmp_path: Path, encoding: str, delimiter: str) -> None:
     rows = (
-        ("Recording", " Score ", "options", "remarks"),
-        ("Grün.wav", '"1.png;2.png"', "--start 0:12", "loud"),
+        ("Recording", " Score ", "start", "remarks"),
+        ("Grün.wav", '"1.png;2.png"', "0:12", "loud"),
         ("b c.wav", "b.mxl", "", ""),
     )
     text = "\r\n".join(delimiter.join(row) for row in rows) + "\r\n"
@@ -115,17 +117,17 @@ def test_the_line_by_which_excel_names_its_separator_counts_as_a_line(tmp_path: 
 
 
 def test_a_column_that_is_likely_misspelt_is_named(tmp_path: Path) -> None:
-    table = write(tmp_path, "score,recording,option,remarks\na.mxl,a.wav,--jumps,\n")
-    with pytest.warns(FusiliWarning, match="column `option` is ignored; is it meant to be `options`"):
+    table = write(tmp_path, "score,recording,transpos,remarks\na.mxl,a.wav,2,\n")
+    with pytest.warns(FusiliWarning, match="column `transpos` is ignored; is it meant to be `transpose`"):
         (pair,) = as_pairs(table)
-    assert not pair.options.jumps
+    assert pair.options.transpose is None
 
 
 def test_pairs_are_taken_from_python_too() -> None:
-    pairs = as_pairs([("a.mxl", "a.wav"), (["1.png", "2.png"], Path("b.wav"), "--jumps")])
+    pairs = as_pairs([("a.mxl", "a.wav"), (["1.png", "2.png"], Path("b.wav"), AlignOptions(cuts=True))])
     assert [pair.name for pair in pairs] == ["a--a", "1--b"]
-    assert pairs[1].options.jumps
-    for wrong in (3, ["ab.wav"], [("only",)]):
+    assert pairs[1].options.cuts
+    for wrong in (3, ["ab.wav"], [("only",)], [("a.mxl", "a.wav", "--cuts")]):
         with pytest.raises(InputError, match="expected"):
             as_pairs(wrong)  # type: ignore[arg-type]
 
@@ -143,7 +145,13 @@ def test_any_name_becomes_a_folder_of_its_own_inside_the_results(names: list[str
 
 
 def test_a_request_survives_the_way_to_another_process() -> None:
-    options = PairOptions(transpose=-2.0, start_sec=1.5, anchors=Path("anchors.csv"), page_range="3-7")
+    options = AlignOptions(
+        transpose=-2.0,
+        start_sec=1.5,
+        anchors={17: 42.5},
+        pages="3-7",
+        repeats=((0, 2), (0, 4)),
+    )
     request = PairRequest((Path("a.pdf#3-7"),), Path("a.wav"), options, "a")
     assert request_of_json(request.to_json()) == request
 

@@ -156,9 +156,9 @@ def test_only_the_requested_formats_are_written(run: Run, tmp_path: Path) -> Non
 
 
 def test_images_are_aligned_with_a_cache(run: Run, tmp_path: Path) -> None:
-    arguments = ("align", "page.png", "tune.wav", "--cache", tmp_path / "page.npz", "--jumps")
+    arguments = ("align", "page.png", "tune.wav", "--cache", tmp_path / "cache", "--cuts")
     assert run(*arguments, "-o", tmp_path / "first")[0] == 0
-    assert (tmp_path / "page.npz").is_file()
+    assert [file.suffix for file in (tmp_path / "cache").iterdir()] == [".npz"]
     assert run(*arguments, "-o", tmp_path / "second")[0] == 0
     frames = [(tmp_path / name / "frames.csv").read_bytes() for name in ("first", "second")]
     assert frames[0] == frames[1]
@@ -166,7 +166,7 @@ def test_images_are_aligned_with_a_cache(run: Run, tmp_path: Path) -> None:
 
 def test_anchors_are_kept(run: Run, tmp_path: Path) -> None:
     (tmp_path / "anchors.csv").write_text("measure,second\n9,8.9\n")
-    asked = ("--anchor", "5=0:04.6", "--anchors", tmp_path / "anchors.csv", "--format", "measures")
+    asked = ("--anchors", "5=0:04.6", "--anchors", tmp_path / "anchors.csv", "--format", "measures")
     assert run("align", "tune.musicxml", "tune.wav", "-o", tmp_path / "out", *asked)[0] == 0
     with (tmp_path / "out" / "measures.csv").open(newline="") as lines:
         start_sec = {row["measure"]: float(row["start_sec"]) for row in csv.DictReader(lines)}
@@ -181,13 +181,17 @@ def test_anchors_are_kept(run: Run, tmp_path: Path) -> None:
             1,
             "measure 5 is anchored at 4 s, measure 7 at 3 s, but it comes later; expected anchors",
         ),
-        (["five"], 2, "Invalid value for '--anchor': anchor 'five'; expected MEASURE=SECOND such as 17=42.5"),
+        (
+            ["five"],
+            2,
+            "Invalid value for '--anchors': anchor 'five'; expected MEASURE=SECOND such as 17=42.5",
+        ),
     ],
 )
 def test_impossible_anchors_are_one_clear_line_and_write_nothing(
     run: Run, tmp_path: Path, asked: list[str], code: int, message: str
 ) -> None:
-    anchors = [word for each in asked for word in ("--anchor", each)]
+    anchors = [word for each in asked for word in ("--anchors", each)]
     ended, _, err = run("align", "tune.musicxml", "tune.wav", "-o", tmp_path / "out", *anchors)
     assert ended == code
     assert message in " ".join(err.split())
@@ -391,10 +395,6 @@ def test_a_recording_that_cannot_be_used_is_one_line_and_no_folder(
             "repeats name measure 99; the measures of the score",
         ),
         (("page.png", "tune.wav", "--repeats", "8-1"), "repeats '8-1' go backwards"),
-        (
-            ("tune.musicxml", "tune.wav", "--repeats", "1", "--jumps"),
-            "repeats were given, and unfold or jumps, too",
-        ),
         (("tune.musicxml", "tune.wav", "--format", "pdf"), "format 'pdf', expected some of"),
         (("tune.musicxml", "page.png", "tune.wav"), "a symbolic score, given with 1 more; expected it alone"),
         (
@@ -404,12 +404,10 @@ def test_a_recording_that_cannot_be_used_is_one_line_and_no_folder(
         (("tune.musicxml#2", "tune.wav"), "a symbolic score, which has no pages to choose from"),
         (("book.pdf", "tune.wav", "--pages", "3-9"), "page 9 does not exist: book.pdf has 4 pages"),
         (("book.pdf#5", "tune.wav"), "page 5 does not exist: book.pdf has 4 pages"),
-        (("book.pdf", "tune.wav", "--pages", "two"), "pages 'two', expected pages and spans such as"),
         (
             ("page.png", "tune.wav", "--start", "99"),
             "s long, expected it to last longer than the start of 99 s",
         ),
-        (("page.png", "tune.wav", "--start", "9", "--end", "8"), "expected the end after the start"),
     ],
 )
 def test_a_request_that_cannot_be_met_is_one_line_and_leaves_no_folder(
@@ -466,7 +464,10 @@ def test_point_answers_both_ways(run: Run) -> None:
         ("--time", "x"),
         ("--time", "1", "--transpose", "up"),
         ("--time", "1", "--transpose", "nan"),
-        ("--time", "1", "--tuning", "41"),
+        ("--time", "1", "--a4", "41"),
+        ("--time", "1", "--pages", "two"),
+        ("--time", "1", "--start", "9", "--end", "8"),
+        ("--time", "1", "--repeats", "1", "--cuts"),
     ],
 )
 def test_a_wrong_question_is_refused_with_the_usage(run: Run, arguments: tuple[str, ...]) -> None:

@@ -116,7 +116,7 @@ def test_a_shell_completes_commands_options_and_choices() -> None:
     assert "complete -o nosort -F _fusili_mir_completion fusili-mir" in source.stdout
     assert complete("fusili-mir al", "al") == ["plain,align", "plain,align-many"]
     assert "plain,--verbose" in complete("fusili-mir align --ver", "--ver")
-    assert complete("fusili-mir align --unfold m", "m") == ["plain,maximal", "plain,minimal"]
+    assert complete("fusili-mir align --repeats m", "m") == ["plain,maximal", "plain,minimal"]
     assert complete("fusili-mir align pie", "pie") == ["file,pie"]  # the shell completes files
 
 

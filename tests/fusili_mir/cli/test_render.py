@@ -1,12 +1,16 @@
 from __future__ import annotations
 
 import json
+import signal
+import sys
 from pathlib import Path
 
 import pytest
+from example_processes import FusiliCommand, descendants, still_there
 
 from fusili_mir.audio.soundfonts import find_soundfonts
 from fusili_mir.cli.main import main
+from fusili_mir.folder_lock import locked_folder
 from fusili_training.rendering.render_recipe import RenderRecipe
 
 
@@ -43,6 +47,29 @@ def test_render_writes_shards_a_manifest_and_a_sheet(
     assert manifest["recipe"]["seed"] == 5
     assert (out / "shard-train-000000.tar").is_file()
     assert sheet.is_file()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs /proc to find processes")
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+def test_nobody_works_on_after_ctrl_c_or_a_kill(
+    corpus: Path, recipe_file: Path, tmp_path: Path, number: int
+) -> None:
+    out, options = tmp_path / "data", ["--recipe", recipe_file, "--jobs", 2]
+    command = FusiliCommand("render", corpus, "-o", out, *options)
+    family: list[int] = []
+    command.wait_until(lambda: family.extend(descendants(command.process.pid)) or len({*family}) >= 4)
+    if number == signal.SIGINT:
+        command.press_ctrl_c()
+        _, said = command.end()
+        assert said == "fusili-mir: interrupted; repeat the command to go on\n"
+    else:
+        command.process.kill()
+        command.process.wait()
+    with locked_folder(out):
+        pass
+    assert still_there(family) == []
+    if number == signal.SIGKILL:
+        command.end()
 
 
 def test_a_recipe_with_missing_soundfonts_renders_with_another_and_records_it(

@@ -1,6 +1,7 @@
 import contextlib
 import csv
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -11,8 +12,11 @@ from pathlib import Path
 import pytest
 import torch
 from example_melodies import random_melodies, save_melodies
+from example_processes import FusiliCommand, descendants, still_there
 
+from fusili_mir import progress
 from fusili_mir.cli.main import main
+from fusili_mir.folder_lock import locked_folder
 from fusili_training.loop.checkpoint import load_checkpoint, load_trained_model
 
 RECIPE = """
@@ -100,6 +104,24 @@ def test_a_run_on_shards_goes_on_in_the_middle_of_an_epoch(finished: Path, data:
     assert len(steps(folder)) == 4
     assert call(*common, "--resume") == 0
     assert steps(folder) == steps(finished)
+
+
+@pytest.mark.parametrize("options", [(), ("--quiet",)])
+def test_without_a_terminal_lines_say_how_far_a_run_is(
+    data: Path,
+    recipe: Path,
+    tmp_path: Path,
+    options: tuple[str, ...],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr(progress, "_LEAST_BETWEEN_SEC", 0.0)  # not after ten seconds
+    assert call(recipe, "--data", data, "--out", tmp_path / "run", *options) == 0
+    said = capsys.readouterr().err
+    lines = re.findall(r"fusili-mir: training: (\d) of 6 \(\d+ %\), loss \d+\.\d{4}, \d+ s so far", said)
+    assert lines == ([] if options else ["1", "2", "3", "4", "5", "6"])
+    assert said.count("validation loss") == (0 if options else 2)
+    assert not options or said == ""
 
 
 def test_the_summary_says_where_the_best_model_is(
@@ -200,6 +222,32 @@ def test_a_scheduler_that_stops_all_processes_leaves_a_checkpoint(
     assert f"stopped after step {n_steps} of 3000" in errors
     assert "Traceback" not in errors
     assert load_checkpoint(tmp_path / "last.pt").progress.step == n_steps
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs /proc to find processes")
+@pytest.mark.parametrize("is_killed", [False, True])
+def test_a_run_that_is_stopped_leaves_no_workers_and_goes_on_at_once(
+    data: Path, recipe: Path, tmp_path: Path, is_killed: bool
+) -> None:
+    arguments = ["train", recipe, "--data", data, "--out", tmp_path / "run", "--override", "data.workers=2"]
+    endless = ["training.epochs=1000", "training.patience=0", "training.checkpoint_every_steps=1"]
+    endless = [part for override in endless for part in ("--override", override)]
+    command = FusiliCommand(*arguments, *endless, in_terminal=not is_killed)
+    family: list[int] = []
+    command.wait_until(lambda: (tmp_path / "run" / "last.pt").exists())
+    command.wait_until(lambda: family.extend(descendants(command.process.pid)) or family)
+    if is_killed:
+        command.process.kill()
+        command.process.wait()
+        with locked_folder(tmp_path / "run"):
+            pass
+    else:
+        command.press_ctrl_c()
+    _, said = command.end()
+    assert "Traceback" not in said
+    assert is_killed or "last.pt is saved; to continue, repeat the command with --resume" in said
+    assert still_there(family) == []
+    assert call(*arguments[1:], "--resume", "--override", "training.epochs=1") == 0
 
 
 def test_two_processes_train_together_under_torchrun(data: Path, recipe: Path, tmp_path: Path) -> None:

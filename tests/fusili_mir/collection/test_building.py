@@ -169,6 +169,8 @@ def test_processes_and_a_cluster_build_the_same_index(files: Path, built: Path, 
     expected = content(fm.open_index(built))
     two = build(files, tmp_path / "two", files / "scores", files / "recordings", jobs=2)
     assert content(two.index) == expected
+    listed = [*sorted((files / "scores").iterdir()), *sorted((files / "recordings").iterdir())]
+    assert [file.path for file in two.files] == [str(path) for path in listed]  # whichever was done first
     with LocalCluster(  # type: ignore[no-untyped-call]
         n_workers=1, threads_per_worker=1, processes=False, dashboard_address=":0"
     ) as cluster:
@@ -188,7 +190,11 @@ print(sorted(file.status for file in report.files))
 
 def test_a_script_without_a_guard_uses_several_processes(files: Path, tmp_path: Path) -> None:
     (tmp_path / "plain.py").write_text(PLAIN)
-    program = [sys.executable, "plain.py", files / "scores", files / "recordings", files / "bundle"]
+    program = [
+        sys.executable,
+        "plain.py",
+        *(str(files / name) for name in ("scores", "recordings", "bundle")),
+    ]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     done = subprocess.run(
         program, cwd=tmp_path, env=environment, capture_output=True, encoding="utf-8", check=False

@@ -63,7 +63,7 @@ def the_recording_is_in_the_key_of_the_page() -> Iterator[None]:
         return find_pitch(pages, score, heard, encoder, 0.0, None)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("fusili_mir.alignment.encoded_pair.find_pitch", as_it_is)
+        patch.setattr("fusili_mir.alignment.aligner.find_pitch", as_it_is)
         yield
 
 

@@ -9,7 +9,9 @@ from types import MappingProxyType
 import numpy as np
 import pytest
 
-from fusili_mir.alignment.aligning import align_encoded, align_recording, decoding_options
+from fusili_mir.alignment.aligning import align_recording
+from fusili_mir.alignment.encoded_alignment import align_encoded
+from fusili_mir.alignment.fitted_decoding import decoding_options
 from fusili_mir.alignment.results import Alignment
 from fusili_mir.arrays import Table
 from fusili_mir.audio.recording import open_recording
@@ -70,7 +72,9 @@ def test_measures_as_played_are_named_so_that_they_can_be_given_again(
     example: Example, encoder: Encoder
 ) -> None:
     for order in ("0-17 19-20", "5 5 5 5", "0-4 8-12"):
-        alignment = align_recording(example.score, example.recording, encoder, repeats=order, end_sec=8.0)
+        alignment = align_recording(
+            example.score, example.recording, model=encoder, repeats=order, end_sec=8.0
+        )
         assert alignment.repeats == order
 
 

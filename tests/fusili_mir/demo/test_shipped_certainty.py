@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 from example_scores import measure, note, score
 
-from fusili_mir.alignment.aligning import AlignmentWarning, align_encoded, decoding_options
+from fusili_mir.alignment.encoded_alignment import AlignmentWarning, align_encoded
+from fusili_mir.alignment.fitted_decoding import decoding_options
 from fusili_mir.alignment.results import Alignment
 from fusili_mir.arrays import Float64, Table
 from fusili_mir.decoding.certainty import Certainty

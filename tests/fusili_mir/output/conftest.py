@@ -40,7 +40,7 @@ def repeated(tmp_path_factory: pytest.TempPathFactory, encoder: Encoder) -> Alig
     pages = engraved(folder, "voltas", VOLTAS)
     performed = perform(play_pages(pages, "maximal"))
     soundfile.write(folder / "voltas.wav", record(performed).samples, 16_000)
-    return align_recording(pages, folder / "voltas.wav", encoder)
+    return align_recording(pages, folder / "voltas.wav", model=encoder)
 
 
 @pytest.fixture(scope="session")
@@ -48,7 +48,7 @@ def cut_short(tmp_path_factory: pytest.TempPathFactory, encoder: Encoder) -> Ali
     """A recording that ends before the last six notes of the score."""
     pages = engraved(tmp_path_factory.mktemp("score"), "tune", tune())
     performed = perform(play_pages(pages))
-    return align_recording(pages, record(performed, end_sec=float(performed["onset_sec"][10])), encoder)
+    return align_recording(pages, record(performed, end_sec=float(performed["onset_sec"][10])), model=encoder)
 
 
 def duet_score() -> str:
@@ -69,7 +69,7 @@ def duet_score() -> str:
 def duet(tmp_path_factory: pytest.TempPathFactory, encoder: Encoder) -> Alignment:
     pages = engraved(tmp_path_factory.mktemp("score"), "duet", duet_score())
     performed = perform(play_pages(pages), start_sec=2.4, slower=0.002)
-    return align_recording(pages, record(performed), encoder)
+    return align_recording(pages, record(performed), model=encoder)
 
 
 def without_measures(pages: Pages) -> Pages:
@@ -83,14 +83,14 @@ def of_images(tmp_path_factory: pytest.TempPathFactory, encoder: Encoder) -> Ali
     pages = engraved(folder, "tune", tune())
     Image.fromarray(pages.images[0]).save(folder / "page.png")
     scan = without_measures(load_pages(folder / "page.png"))
-    return align_recording(scan, record(perform(play_pages(pages))), encoder)
+    return align_recording(scan, record(perform(play_pages(pages))), model=encoder)
 
 
 @pytest.fixture(scope="session")
 def of_read_images(tmp_path_factory: pytest.TempPathFactory, encoder: Encoder) -> Alignment:
     """The same, with the measures that were read from the page."""
     pages = engraved(tmp_path_factory.mktemp("score"), "tune", tune())
-    return align_recording(load_pages([pages.images[0]]), record(perform(play_pages(pages))), encoder)
+    return align_recording(load_pages([pages.images[0]]), record(perform(play_pages(pages))), model=encoder)
 
 
 @pytest.fixture(scope="session")
@@ -102,4 +102,4 @@ def of_tilted_images(tmp_path_factory: pytest.TempPathFactory, encoder: Encoder)
     paper = Image.fromarray(np.stack([grey, grey, grey // 2], axis=-1))
     paper.rotate(TILT_DEG, Image.Resampling.BICUBIC, fillcolor=(255, 255, 127)).save(folder / "scan.png")
     scan = without_measures(load_pages(folder / "scan.png"))
-    return align_recording(scan, record(perform(play_pages(pages))), encoder)
+    return align_recording(scan, record(perform(play_pages(pages))), model=encoder)

@@ -12,8 +12,9 @@ import pytest
 from example_performances import PITCHES, perform, record, tune
 from PIL import Image
 
-from fusili_mir.alignment.aligning import Alignment, align_recording
+from fusili_mir.alignment.aligning import align_recording
 from fusili_mir.alignment.played import play_pages
+from fusili_mir.alignment.results import Alignment
 from fusili_mir.errors import InputError, OutputError
 from fusili_mir.model.encoder import Encoder
 from fusili_mir.output.alignment_files import ALIGNMENT_FORMATS, save_alignment
@@ -234,7 +235,7 @@ def test_a_score_of_a_single_note_has_all_its_files(tmp_path: Path, encoder: Enc
     (tmp_path / "one.musicxml").write_text(tune(PITCHES[:1]))
     pages = render_pages(tmp_path / "one.musicxml")
     with pytest.warns(UserWarning, match="hardly explains"):  # a single note has no order
-        alignment = align_recording(pages, record(perform(play_pages(pages))), encoder)
+        alignment = align_recording(pages, record(perform(play_pages(pages))), model=encoder)
     assert alignment.notes["onset_sec"].tolist() == pytest.approx([0.48], abs=0.04)
     save_alignment(alignment, tmp_path / "out", [name for name in ALIGNMENT_FORMATS if name != "match"])
 

@@ -93,7 +93,7 @@ def test_mei_stays_the_mei_of_the_user(repeated: Alignment, encoder: Encoder, tm
     toolkit.loadData(Path(repeated.pages.filename).read_text())
     (tmp_path / "mine.mei").write_text(toolkit.getMEI())
     pages = render_pages(tmp_path / "mine.mei")
-    alignment = align_recording(pages, record(perform(play_pages(pages, "maximal"))), encoder)
+    alignment = align_recording(pages, record(perform(play_pages(pages, "maximal"))), model=encoder)
     root = mei_with_recording(alignment)
     mine = etree.parse(tmp_path / "mine.mei")
     for tag in ("note", "measure", "staffDef"):
@@ -141,6 +141,6 @@ def test_an_ending_of_two_times_is_numbered_by_one_word_as_mei_wants(
 ) -> None:
     (tmp_path / "voltas.musicxml").write_text(VOLTAS.replace("<ending number='1'", "<ending number='1, 2'"))
     pages = render_pages(tmp_path / "voltas.musicxml")
-    alignment = align_recording(pages, record(perform(play_pages(pages, "minimal"))), encoder)
+    alignment = align_recording(pages, record(perform(play_pages(pages, "minimal"))), model=encoder)
     endings = mei_with_recording(alignment).iter(f"{MEI}ending")
     assert [ending.get("n") for ending in endings] == ["1,2", "2"]

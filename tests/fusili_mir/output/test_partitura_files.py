@@ -34,7 +34,7 @@ def odd_ids(tmp_path_factory: pytest.TempPathFactory, encoder: Encoder) -> Align
     file = tmp_path_factory.mktemp("score") / "odd.musicxml"
     file.write_text(score(bars))
     pages = render_pages(file)
-    alignment = align_recording(pages, record(perform(play_pages(pages))), encoder)
+    alignment = align_recording(pages, record(perform(play_pages(pages))), model=encoder)
     assert alignment.notes["id"].tolist() == names
     return alignment
 

@@ -122,7 +122,7 @@ def test_after_fifteen_channels_tracks_go_on_at_the_next_port(tmp_path: Path, en
     pages = render_pages(tmp_path / "choir.musicxml")
     sung = perform(play_pages(pages))
     _, first = np.unique(sung["onset_sec"], return_index=True)  # seventeen at once would be too loud
-    alignment = align_recording(pages, record(sung[first]), encoder)
+    alignment = align_recording(pages, record(sung[first]), model=encoder)
     assert len(read_back(alignment, tmp_path)) == 51
     tracks = performance_midi(alignment).tracks[1:]
     ports = [next(message.port for message in track if message.type == "midi_port") for track in tracks]
@@ -142,7 +142,7 @@ def test_names_that_the_charset_of_midi_cannot_spell_are_kept(
     content = Path(duet.pages.filename).read_text().replace("Klavier", "Рояль")
     (tmp_path / "duet.musicxml").write_text(content, encoding="utf-8")
     pages = render_pages(tmp_path / "duet.musicxml")
-    alignment = align_recording(pages, record(perform(play_pages(pages))), encoder)
+    alignment = align_recording(pages, record(perform(play_pages(pages))), model=encoder)
     save_performance_midi(alignment, tmp_path / "performance.mid")
     read = mido.MidiFile(tmp_path / "performance.mid", charset="utf-8")
     assert read.tracks[2].name == "Рояль"

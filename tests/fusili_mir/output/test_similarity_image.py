@@ -26,7 +26,7 @@ def with_score(tmp_path_factory: pytest.TempPathFactory) -> Alignment:
     (folder / "tune.musicxml").write_text(tune())
     pages = render_pages(folder / "tune.musicxml", SMALL_PAGES)
     encoder = Encoder(write_pitch_bundle(folder / "pitch"))
-    return align_recording(pages, record(perform(play_pages(pages))), encoder)
+    return align_recording(pages, record(perform(play_pages(pages))), model=encoder)
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +36,7 @@ def of_images(tmp_path_factory: pytest.TempPathFactory, with_score: Alignment) -
     for file, image in zip(files, with_score.pages.images, strict=True):
         Image.fromarray(image).save(file)
     encoder = Encoder(write_pitch_bundle(folder / "pitch"))
-    return align_recording(load_pages(files), record(perform(play_pages(with_score.pages))), encoder)
+    return align_recording(load_pages(files), record(perform(play_pages(with_score.pages))), model=encoder)
 
 
 def test_systems_are_labelled_at_their_first_stop_and_numbered_by_page(of_images: Alignment) -> None:

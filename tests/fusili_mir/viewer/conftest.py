@@ -44,7 +44,7 @@ def repeated(tmp_path_factory: pytest.TempPathFactory, encoder: Encoder) -> Alig
     pages = engraved(folder, "voltas", VOLTAS)
     performed = perform(play_pages(pages, "maximal"))
     soundfile.write(folder / "voltas.wav", record(performed).samples, 16_000)
-    return align_recording(pages, folder / "voltas.wav", encoder)
+    return align_recording(pages, folder / "voltas.wav", model=encoder)
 
 
 @pytest.fixture(scope="session")
@@ -55,13 +55,15 @@ def song(tmp_path_factory: pytest.TempPathFactory) -> Pages:
 
 @pytest.fixture(scope="session")
 def played(song: Pages, encoder: Encoder) -> Alignment:
-    return align_recording(song, record(perform(play_pages(song))), encoder)
+    return align_recording(song, record(perform(play_pages(song))), model=encoder)
 
 
 @pytest.fixture(scope="session")
 def slower(song: Pages, encoder: Encoder) -> Alignment:
     """The same song, played more slowly towards its end, after a longer silence."""
-    return align_recording(song, record(perform(play_pages(song), start_sec=1.2, slower=0.004)), encoder)
+    return align_recording(
+        song, record(perform(play_pages(song), start_sec=1.2, slower=0.004)), model=encoder
+    )
 
 
 @pytest.fixture(scope="session")
@@ -71,7 +73,7 @@ def of_tilted_images(tmp_path_factory: pytest.TempPathFactory, song: Pages, enco
     grey = np.asarray(song.images[0])
     paper = Image.fromarray(np.stack([grey, grey, grey // 2], axis=-1))
     paper.rotate(TILT_DEG, Image.Resampling.BICUBIC, fillcolor=(255, 255, 127)).save(folder / "scan.png")
-    return align_recording(load_pages(folder / "scan.png"), record(perform(play_pages(song))), encoder)
+    return align_recording(load_pages(folder / "scan.png"), record(perform(play_pages(song))), model=encoder)
 
 
 @pytest.fixture(scope="session")

@@ -15,7 +15,7 @@ import soundfile
 from example_browser import Window
 from example_performances import perform, record
 
-from fusili_mir.alignment.encoded_pair import encode_pair
+from fusili_mir.alignment.aligner import Aligner
 from fusili_mir.alignment.played import play_pages
 from fusili_mir.alignment.results import Alignment
 from fusili_mir.model.encoder import Encoder
@@ -40,7 +40,7 @@ def server(folder: Path, song: Pages, encoder: Encoder, tmp_path: Path) -> Itera
     soundfile.write(tmp_path / "song.wav", record(perform(play_pages(song))).samples, 16_000)
     correction = Correction(
         folder,
-        lambda: encode_pair(song, tmp_path / "song.wav", encoder),
+        lambda: Aligner(encoder).align(song, tmp_path / "song.wav"),
         lambda alignment, staged: write_formats(alignment, staged, FORMATS),
     )
     server = ViewServer(read_view(folder), [correction])

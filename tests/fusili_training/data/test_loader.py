@@ -1,5 +1,11 @@
 from __future__ import annotations
 
+import multiprocessing
+import os
+import shutil
+import signal
+import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +16,7 @@ from fusili_mir.errors import InputError
 from fusili_training.data.augmentation import Augmentation
 from fusili_training.data.batch import Batch
 from fusili_training.data.batch_plan import BatchOptions
-from fusili_training.data.loader import PairLoader
+from fusili_training.data.loader import PairLoader, worker_deaths_told
 from fusili_training.data.shard_folder import ShardFolder
 
 OPTIONS = BatchOptions(batch_size=4, mutations="negative", seed=3)
@@ -95,3 +101,43 @@ def test_a_state_of_another_seed_is_refused(folder: ShardFolder) -> None:
 def test_a_batch_that_ranks_cannot_share_is_refused(folder: ShardFolder) -> None:
     with pytest.raises(InputError, match="multiple of 6"):
         PairLoader(folder, OPTIONS, world_size=3)
+
+
+def _spoilt(rendered: Path, folder: Path) -> PairLoader:
+    """Return a loader with workers of shards whose second half is lost."""
+    shutil.copytree(rendered, folder)
+    for shard in folder.glob("*.tar"):
+        shard.write_bytes(shard.read_bytes()[: shard.stat().st_size // 2].ljust(shard.stat().st_size, b"\0"))
+    return PairLoader(ShardFolder(folder), OPTIONS, workers=1)
+
+
+def test_what_is_wrong_with_a_pair_is_said_as_without_workers(rendered: Path, tmp_path: Path) -> None:
+    with pytest.raises(InputError) as told:
+        list(_spoilt(rendered, tmp_path / "shards").epoch(0))
+    assert str(told.value).startswith(str(tmp_path / "shards"))
+    assert str(told.value).endswith("is the shard complete?")
+    assert "Traceback" not in str(told.value)
+
+
+@worker_deaths_told()
+def _train_while_a_worker_dies(loader: PairLoader) -> None:
+    batches = loader.epoch(0)
+    next(batches)
+    (worker,) = multiprocessing.active_children()
+    os.kill(worker.pid or 0, signal.SIGKILL)
+    for _ in range(1000):  # torch tells it wherever this process is
+        time.sleep(0.01)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="torch does not notice it there")
+def test_a_worker_that_dies_is_one_line(folder: ShardFolder) -> None:
+    with pytest.raises(InputError, match=r"a process that reads pairs died .*use fewer data\.workers"):
+        _train_while_a_worker_dies(PairLoader(folder, OPTIONS, workers=1))
+
+
+def test_workers_may_be_started_as_on_systems_that_do_not_fork(
+    folder: ShardFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expected = [batch.keys for batch in PairLoader(folder, OPTIONS).epoch(1)]
+    monkeypatch.setattr(sys, "platform", "darwin")
+    assert [batch.keys for batch in PairLoader(folder, OPTIONS, workers=1).epoch(1)] == expected

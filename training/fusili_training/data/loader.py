@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from multiprocessing import get_context
 from multiprocessing.context import BaseContext
@@ -12,7 +13,7 @@ from typing import Any
 
 from torch.utils.data import DataLoader, Dataset
 
-from fusili_mir.errors import InputError
+from fusili_mir.errors import FusiliError, InputError
 from fusili_mir.spawned_process import WorkerContext
 from fusili_mir.worker_process import begin_worker
 from fusili_training.data.augmentation import Augmentation, augment
@@ -22,16 +23,25 @@ from fusili_training.data.neighbouring_sound import with_neighbours
 from fusili_training.data.shard_folder import Pair, ShardFolder
 from fusili_training.random_streams import random_stream
 
-__all__ = ["PairLoader"]
+__all__ = ["PairLoader", "worker_deaths_told"]
 
 
-class _PairDataset(Dataset[Pair]):
-    """Pairs by their index in the folder, augmented differently in each epoch."""
+class _PairDataset(Dataset[Pair | FusiliError]):
+    """Pairs by their index in the folder, augmented differently in each epoch.
+
+    What is wrong with a pair comes in its place: torch would add to the text where in the worker it was raised.
+    """
 
     def __init__(self, folder: ShardFolder, augmentation: Augmentation | None, seed: int, epoch: int) -> None:
         self._folder, self._augmentation, self._seed, self._epoch = folder, augmentation, seed, epoch
 
-    def __getitem__(self, place: int) -> Pair:
+    def __getitem__(self, place: int) -> Pair | FusiliError:
+        try:
+            return self._augmented(place)
+        except FusiliError as error:
+            return error
+
+    def _augmented(self, place: int) -> Pair:
         pair = self._folder.read(self._folder.entries[place])
         if self._augmentation is None:
             return pair
@@ -59,6 +69,26 @@ def _context() -> BaseContext:
 
 def _begin(parent: int, _worker: int) -> None:
     begin_worker(parent)
+
+
+def _collate(pairs: Sequence[Pair | FusiliError], n_samples: int | None) -> Batch | FusiliError:
+    whole = [pair for pair in pairs if not isinstance(pair, FusiliError)]
+    wrong = [pair for pair in pairs if isinstance(pair, FusiliError)]
+    return wrong[0] if wrong else collate(whole, n_samples)
+
+
+@contextmanager
+def worker_deaths_told() -> Iterator[None]:
+    """Say in one line that a worker died, which torch raises wherever this process happens to be."""
+    try:
+        yield
+    except RuntimeError as error:
+        if not str(error).startswith("DataLoader worker"):
+            raise
+        raise InputError(
+            f"a process that reads pairs died ({' '.join(str(error).split())}); if memory or shared memory"
+            " (/dev/shm) is short, use fewer data.workers, or 0"
+        ) from error
 
 
 class PairLoader:
@@ -118,15 +148,18 @@ class PairLoader:
         share = self._options.batch_size // self._world_size
         own = slice(self._rank * share, (self._rank + 1) * share)
         batches = [batch[own] for batch in plan_batches(self._folder.entries, self._options, number)[skip:]]
-        loader: DataLoader[Pair] = DataLoader(
+        loader: DataLoader[Pair | FusiliError] = DataLoader(
             _PairDataset(self._folder, self._augmentation, self._options.seed, number),
             batch_sampler=batches,
             num_workers=self._workers,
-            collate_fn=partial(collate, n_samples=self._n_samples()),
+            collate_fn=partial(_collate, n_samples=self._n_samples()),
             multiprocessing_context=_context() if self._workers else None,
             worker_init_fn=partial(_begin, os.getpid()),
         )
-        yield from loader
+        for batch in loader:
+            if isinstance(batch, FusiliError):
+                raise batch
+            yield batch
 
     def __iter__(self) -> Iterator[Batch]:
         """Yield the rest of the current epoch, then advance to the next epoch."""

@@ -13,9 +13,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from fusili_mir.alignment.aligning import Alignment, AlignmentWarning, align_encoded
+from fusili_mir.alignment.encoded_alignment import AlignmentWarning, align_encoded
 from fusili_mir.alignment.place_decoding import decode_places
 from fusili_mir.alignment.position_maps import get_position_maps
+from fusili_mir.alignment.results import Alignment
 from fusili_mir.arrays import Float32, Float64, Int64
 from fusili_mir.errors import InputError
 from fusili_mir.geometry import FrameGrid

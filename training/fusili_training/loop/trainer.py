@@ -20,6 +20,7 @@ from torch.nn.utils import clip_grads_with_norm_, get_total_norm
 from fusili_mir.errors import InputError, OutputError, option
 from fusili_mir.progress import Count, counted
 from fusili_training.data.batch import Batch
+from fusili_training.data.loader import worker_deaths_told
 from fusili_training.loop.checkpoint import Checkpoint, Progress, load_checkpoint, save_checkpoint
 from fusili_training.loop.distributed import ProcessRanks
 from fusili_training.loop.feeding import BatchSource, prepare, read_epoch
@@ -134,6 +135,7 @@ class Trainer:
         logs = self._open_logs()
         try:
             with (
+                worker_deaths_told(),
                 flushed_denormals(),
                 watch_for_stop(patient=self.ranks.n_ranks > 1) as stop,
                 counted("training", self.total_steps, self.progress.step, self.ranks.is_first) as count,

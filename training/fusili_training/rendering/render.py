@@ -13,8 +13,9 @@ import importlib.metadata
 import json
 import os
 import signal
+import warnings
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -29,6 +30,7 @@ from fusili_mir.dataclass_tables import read_table
 from fusili_mir.errors import FusiliError, InputError, MissingExtraError, OutputError
 from fusili_mir.folder_lock import LOCK_FILE, locked_folder
 from fusili_mir.progress import counted, stage
+from fusili_mir.staging import interrupts_held
 from fusili_mir.whole_files import is_part
 from fusili_mir.worker_process import begin_worker, end_with_parent, withheld_from_workers
 from fusili_training.rendering.corpus import CorpusPiece
@@ -135,10 +137,14 @@ def _render(
         parallel = joblib.Parallel(n_jobs=jobs, return_as=_result_order(), batch_size=1)
         task = joblib.delayed(_render_shard)
         _start_trackers()
-        with withheld_from_workers(signal.SIGINT):  # the call starts them
-            done = parallel(task(plan, out, recipe, os.getpid(), render) for plan in open_plans)
-        for plan in done:
-            count.advance(len(plan.pieces))
+        done: Iterable[_ShardPlan] = ()
+        try:
+            with interrupts_held(), withheld_from_workers(signal.SIGINT):  # the call starts them
+                done = parallel(task(plan, out, recipe, os.getpid(), render) for plan in open_plans)
+            for plan in done:
+                count.advance(len(plan.pieces))
+        finally:
+            _give_up(done)
     manifest = _manifest(settings, [_read_json(sidecar_of(out / plan.name)) for plan in plans])
     write_json(out / _MANIFEST, manifest)
     return manifest
@@ -283,8 +289,16 @@ def _backend(backend: str | None, options: Mapping[str, Any]) -> AbstractContext
     return config
 
 
+def _give_up(results: Iterable[Any]) -> None:
+    """End what is still at work on results that nobody waits for; joblib would advise against that."""
+    if isinstance(results, Generator):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)
+            results.close()
+
+
 def _start_trackers() -> None:
-    """Start what keeps account of semaphores first: workers started with it are not shielded from signals."""
+    """Start the processes that keep account of semaphores: whoever starts them lets signals through again."""
     if os.name == "posix":
         from multiprocessing import resource_tracker
 
