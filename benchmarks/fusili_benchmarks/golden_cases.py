@@ -79,7 +79,7 @@ def align_case(case: Case) -> Tables:
     given["anchors"] = [fm.Anchor(**each) for each in given.get("anchors", ())]
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        score = case.score
+        score: Any = case.score
         if isinstance(score, Path) and score.suffix not in _IMAGES:
             score = fm.render_pages(score, rasteriser="resvg")  # skia draws otherwise, where it is installed
         found = fm.align_recording(score, case.recording, _encoder(), **given)
