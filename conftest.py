@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import signal
 import sys
 import tempfile
 from collections.abc import Generator
@@ -23,6 +24,8 @@ if find_spec("skia") is None:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Hide what `make test` does not install, from tests and from the processes that they start."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # by a shell that runs the tests in the background
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     if hasattr(
         config, "workerinput"
     ):  # of pytest-xdist; it has the environment of the process that started it

@@ -213,6 +213,8 @@ class WorkerProcess:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 process.wait(patience_sec)
             return
+        import resource
+
         while process.returncode is None and time.monotonic() < end_sec:
             try:
                 pid, status, used = os.wait4(process.pid, os.WNOHANG)
@@ -220,7 +222,10 @@ class WorkerProcess:
                 return
             if pid:
                 process.returncode = os.waitstatus_to_exitcode(status)
-                self._peak_bytes = used.ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+                # A process begins with the peak of the one that has started it.
+                own = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+                if used.ru_maxrss > own:
+                    self._peak_bytes = used.ru_maxrss * (1 if sys.platform == "darwin" else 1024)
             else:
                 time.sleep(0.005)
 

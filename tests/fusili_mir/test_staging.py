@@ -56,7 +56,7 @@ def test_after_an_error_nothing_is_left_and_nothing_is_lost(tmp_path: Path, erro
 def test_a_folder_that_is_not_empty_needs_force(tmp_path: Path) -> None:
     (tmp_path / "mine.txt").write_text("mine")
     with (
-        pytest.raises(OutputError, match="the folder is not empty; choose another one, or add --force"),
+        pytest.raises(OutputError, match="the folder is not empty; choose another one, or add force=True"),
         staged_folder(tmp_path),
     ):
         pass

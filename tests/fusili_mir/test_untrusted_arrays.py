@@ -47,5 +47,5 @@ def test_objects_are_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize("content", [b"", b"PK", b"not a zip"])
 def test_what_is_no_archive_is_one_line(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "a.npz").write_bytes(content)
-    with pytest.raises(InputError, match=r"^no arrays \(BadZipFile: [^\n]*\)$"):
+    with pytest.raises(InputError, match=r"^no arrays \([^\n]*\)$"):
         read_arrays(tmp_path / "a.npz")

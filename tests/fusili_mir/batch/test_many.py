@@ -169,7 +169,7 @@ def test_two_runs_on_one_folder_are_one_too_many(files: Path, tmp_path: Path) ->
 def test_without_a_terminal_each_pair_has_a_line_as_it_ends(files: Path, tmp_path: Path) -> None:
     now = "from fusili_mir import progress; progress._LEAST_BETWEEN_SEC = 0.0"  # not after ten seconds
     arguments = [files / "pairs.csv", "-o", tmp_path / "out", "--model", files / "bundle", "--format", "json"]
-    for options, expected in (((), 4), (("--force", "--quiet", "--options", "--end 4"), 0)):
+    for options, expected in (((), 4), (("--force", "--quiet", "--end", "4"), 0)):
         command = FusiliCommand("align-many", *arguments, "--jobs", "1", *options, prelude=now)
         _, said = command.end()
         counted = re.findall(

@@ -96,7 +96,7 @@ def test_a_recipe_with_missing_soundfonts_renders_with_another_and_records_it(
     ("arguments", "message"),
     [
         (["--licence", "MIT"], "the corpus has the licences CC0-1.0"),
-        (["--recipe", "none.toml"], "none.toml: cannot be read"),
+        (["--recipe", "none.toml"], "none.toml: not found"),
         (["--backend", "abacus"], "abacus"),
     ],
 )

@@ -150,7 +150,7 @@ def test_a_dry_run_prints_what_a_run_would_take_and_writes_nothing(
         (["loss.alhpa=1"], "unknown key loss.alhpa; did you mean alpha?"),
         (["loss.alpha=1.5"], "loss.alpha is 1.5; expected a weight within [0, 1]"),
         (["weights.checkpoint=nowhere.pt"], "weights.checkpoint is nowhere.pt, but there is no such file"),
-        (["data.folder="], "the recipe names no data; add --data FOLDER"),
+        (["data.folder="], "the recipe names no data; add --data, a folder"),
         (["data.folder=nowhere"], "expected a folder written by fusili-mir render"),
         (["data.batch_size=64"], "12 pairs do not fill one batch of 64"),
         (["data.mutations=negative"], "the shards have no mutants"),

@@ -74,9 +74,7 @@ def test_several_results_become_one_page(result: Path, tmp_path: Path) -> None:
 
 def test_what_is_no_result_is_one_clear_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(tmp_path) == 1
-    assert "view.html: cannot be read (No such file or directory); align with --format html first" in (
-        capsys.readouterr().err
-    )
+    assert "view.html: not found; align with --format html first" in (capsys.readouterr().err)
     (tmp_path / "view.html").write_text("<html></html>")
     assert run(tmp_path) == 1
     assert "not a page of fusili-mir, or damaged" in capsys.readouterr().err

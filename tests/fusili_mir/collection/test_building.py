@@ -262,7 +262,7 @@ def test_damaged_files_are_one_line_and_can_be_repaired(
     out = copied(built, tmp_path)
     broken = next((out / name).rglob("*.npz")) if name == "pieces" else out / name
     broken.write_bytes(broken.read_bytes()[: broken.stat().st_size // 2])
-    with pytest.raises(fm.InputError, match=rf"{broken.name}: .*--repair"):
+    with pytest.raises(fm.InputError, match=rf"{broken.name}: .*repair=True"):
         fm.search(out, files / "cedar.flac", model=files / "bundle")
     report = build(files, out, files / "scores", files / "recordings", repair=True)
     assert content(report.index) == content(fm.open_index(built))

@@ -106,5 +106,5 @@ def test_a_damaged_file_is_refused_before_faiss_reads_it(
     data = bytearray(path.read_bytes())
     data[place] = put
     path.write_bytes(data)
-    with pytest.raises(InputError, match=r"some\.faiss: missing or damaged; run `fusili-mir index` again"):
+    with pytest.raises(InputError, match=r"some\.faiss: missing or damaged; call build_index again"):
         FaissVectors(path, 16)

@@ -47,14 +47,6 @@ WITHOUT_NOTES = {
 Run = Callable[..., tuple[int, str, str]]
 
 
-@pytest.fixture(autouse=True)
-def ctrl_c_is_heard() -> Iterator[None]:
-    """Enable Ctrl-C: a shell that runs the tests in the background disables it."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
-
-
 @pytest.fixture(scope="module", autouse=True)
 def the_recording_is_in_the_key_of_the_page() -> Iterator[None]:
     """Look for no other key: the listener knows only the recording as it is."""
@@ -313,8 +305,8 @@ def test_a_second_run_says_how_to_continue_and_can_be_forced(
     code, out, err = run("--model", bundle.folder)
     assert (code, out) == (1, "")
     assert err == (
-        "fusili-mir: demo: holds the results of an earlier demo; add --force to replace them, or write to "
-        "another folder with -o FOLDER\n"
+        "fusili-mir: demo: holds the results of an earlier demo; add --force to replace them, or choose "
+        "another folder\n"
     )
     assert run("--model", bundle.folder, "--force")[0] == 0
     assert run("--model", bundle.folder, "-o", "again")[0] == 0

@@ -56,23 +56,23 @@ class NoReader(NoEncoder):
 def test_embeddings_are_encoded_once_and_come_back_the_same(
     tmp_path: Path, encoder: Encoder, pages: Pages
 ) -> None:
-    file = tmp_path / "new folder" / "a.npz"
-    first = encode_pages_cached(pages, encoder, file)
-    again = encode_pages_cached(pages, NoEncoder(encoder.bundle), file)
+    folder = tmp_path / "new folder"
+    first = encode_pages_cached(pages, encoder, folder)
+    again = encode_pages_cached(pages, NoEncoder(encoder.bundle), folder)
     assert np.array_equal(again.axis.columns, first.axis.columns)
     assert np.array_equal(again.embeddings, first.embeddings)
     assert np.array_equal(again.mask, first.mask)
     assert again.segment_embeddings is not None
     assert first.segment_embeddings is not None
     assert np.array_equal(again.segment_embeddings, first.segment_embeddings)
-    assert [path.name for path in file.parent.iterdir()] == ["a.npz"]
+    assert [path.suffix for path in folder.iterdir()] == [".npz"]
 
 
 def test_notes_are_read_once_and_come_back_the_same(tmp_path: Path, pages: Pages) -> None:
     images = replace(pages, score=None)
     encoder = Encoder(default_bundle(), n_threads=1)
-    first = encode_pages_cached(images, encoder, tmp_path / "a.npz")
-    again = encode_pages_cached(images, NoReader(encoder.bundle), tmp_path / "a.npz")
+    first = encode_pages_cached(images, encoder, tmp_path)
+    again = encode_pages_cached(images, NoReader(encoder.bundle), tmp_path)
     assert first.pitches is not None
     assert again.pitches is not None
     assert first.pitches.max() > 0.9  # it has notes
@@ -112,8 +112,8 @@ def test_the_key_depends_on_pixels_staves_and_bundle(
     assert other_bundle.score == key.score
 
 
-def test_embeddings_of_another_bundle_are_replaced(tmp_path: Path, encoder: Encoder, pages: Pages) -> None:
-    file = tmp_path / "a.npz"
+def test_embeddings_of_another_bundle_lie_beside_them(tmp_path: Path, encoder: Encoder, pages: Pages) -> None:
+    file = tmp_path / "cache"
     other = Encoder(write_ink_bundle(tmp_path / "ink"), n_threads=1)
     assert encode_pages_cached(pages, other, file).embeddings.shape[1:] == (7, 2)
     assert encode_pages_cached(pages, encoder, file).embeddings.shape[1:] == (1, 18)
@@ -140,28 +140,35 @@ def object_archive(path: Path) -> None:
         lambda path: np.savez(path, something=np.zeros(3)),
         bare_array,
         object_archive,
-        Path.mkdir,
     ],
 )
 def test_a_file_that_is_not_ours_raises_an_error_and_is_left_alone(
     tmp_path: Path, encoder: Encoder, pages: Pages, write
 ) -> None:
-    file = tmp_path / "a.npz"
+    encode_pages_cached(pages, encoder, tmp_path / "cache")
+    (file,) = (tmp_path / "cache").iterdir()
     write(file)
-    before = file.read_bytes() if file.is_file() else b""
-    with pytest.raises(InputError, match=r"a.npz: not a file of embeddings by fusili-mir"):
-        encode_pages_cached(pages, encoder, file)
-    assert (file.read_bytes() if file.is_file() else b"") == before
+    before = file.read_bytes()
+    with pytest.raises(InputError, match=rf"{file.name}: not a file of embeddings by fusili-mir"):
+        encode_pages_cached(pages, encoder, tmp_path / "cache")
+    assert file.read_bytes() == before
 
 
 def test_a_damaged_file_raises_an_error(tmp_path: Path, encoder: Encoder, pages: Pages) -> None:
-    file = tmp_path / "a.npz"
-    encode_pages_cached(pages, encoder, file)
+    encode_pages_cached(pages, encoder, tmp_path)
+    (file,) = tmp_path.glob("*.npz")
     data = bytearray(file.read_bytes())
     data[len(data) // 2] ^= 0xFF
     file.write_bytes(data)
     with pytest.raises(InputError, match="damaged"):
-        encode_pages_cached(pages, encoder, file)
+        encode_pages_cached(pages, encoder, tmp_path)
+
+
+def test_a_cache_that_is_a_file_raises_an_error(tmp_path: Path, encoder: Encoder, pages: Pages) -> None:
+    (tmp_path / "score.npz").write_text("mine")
+    with pytest.raises(OutputError, match=r"score\.npz: cannot keep scores there .*; expected a folder"):
+        encode_pages_cached(pages, encoder, tmp_path / "score.npz")
+    assert (tmp_path / "score.npz").read_text() == "mine"
 
 
 def test_an_unwritable_place_raises_a_one_line_error(tmp_path: Path, encoder: Encoder, pages: Pages) -> None:

@@ -212,7 +212,7 @@ def test_an_unknown_format_is_refused(tmp_path: Path, of_images: Alignment) -> N
 
 def test_a_folder_that_is_not_empty_is_only_written_to_by_force(tmp_path: Path, of_images: Alignment) -> None:
     (tmp_path / "frames.csv").write_text("mine")
-    with pytest.raises(OutputError, match="--force"):
+    with pytest.raises(OutputError, match="force=True"):
         save_alignment(of_images, tmp_path, ["frames"])
     assert (tmp_path / "frames.csv").read_text() == "mine"
     save_alignment(of_images, tmp_path, ["frames"], force=True)

@@ -77,11 +77,15 @@ def test_files_model_and_options_are_named(repeated: Alignment, tmp_path: Path) 
     assert content["recording"]["duration_sec"] == pytest.approx(repeated.grid.end_sec, abs=1e-6)
     assert content["model"]["name"] == "pitch"
     assert content["options"] == {
-        "unfold": "auto",
-        "jumps": False,
-        "repeats": None,
-        "transpose": "auto",
-        "tuning": None,
+        "repeats": "auto",
+        "cuts": False,
+        "transpose": None,
+        "a4_hz": None,
+        "dpi": 200.0,
+        "pages": None,
+        "start_sec": 0.0,
+        "end_sec": None,
+        "anchors": [],
     }
     assert {"fusili-mir", "partitura", "verovio", "onnxruntime"} <= set(content["versions"])
 

@@ -97,7 +97,7 @@ def test_a_table_of_scores_is_measured_with_and_without_the_score(folder: Path, 
     assert report.find("onsets", "median ms", "", "pieces, with score") < 20  # type: ignore[operator]
     assert report.find("onsets", "within 50 ms", "", "pieces, with score") == 1
     assert report.find("onsets", "median ms", "", "pieces, images alone") < 40  # type: ignore[operator]
-    with pytest.raises(InputError, match="for --task onsets only"):
+    with pytest.raises(InputError, match="for the task onsets only"):
         evaluate_bundle(encoder, folder / "scored" / "scores.csv", TaskOptions(tasks=("local",)))
 
 
@@ -354,14 +354,14 @@ def test_the_pdmx_columns_are_one_segment_per_piece_of_the_rendered_test_split(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["bundle"], "1 arguments; expected BUNDLE DATA"),
+        (["bundle"], "found 1 argument; expected BUNDLE DATA"),
         (["nowhere", "shards"], "nowhere: not found; expected a bundle"),
         (["bundle", "nowhere"], "nowhere: not found; expected a folder written by fusili-mir render"),
         (["bundle", "shards", "--split", "valid"], "no pairs for 'valid'"),
         (["bundle", "msmd", "--split", "test"], "needs its split file"),
         (["bundle", "shards", "--task", "retrieval", "--segments", 99], "99 segments were asked for; it has"),
         (["bundle", "shards", "--segments", 3, "--one-per-piece"], "does not go with --one-per-piece"),
-        (["--matrix", "shards"], "1 arguments; expected FILES... DATA"),
+        (["--matrix", "shards"], "found 1 argument; expected FILES... DATA"),
         (["--matrix", "a.npy", "shards"], "a.npy: not found"),
         (["--matrix", "a.npy", "shards", "--grid", "7"], "expected ROWSxCOLS"),
         (["--matrix", "a.npy", "shards", "--vertical", "all"], "expected a number of rows, or column"),

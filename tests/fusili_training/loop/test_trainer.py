@@ -158,7 +158,7 @@ def test_a_killed_run_goes_on_to_the_same_figures(undisturbed: Path, tmp_path: P
 
 def test_ctrl_c_saves_a_checkpoint_and_says_how_to_go_on(undisturbed: Path, tmp_path: Path) -> None:
     source = SignallingSource(random_melodies(N_MELODIES), BATCH_SIZE)
-    with pytest.raises(TrainingInterruptedError, match=r"stopped after step 9 of 12.*with --resume"):
+    with pytest.raises(TrainingInterruptedError, match=r"stopped after step 9 of 12.*with resume=True"):
         build(tmp_path, recipe(), source=source).run()
     assert load_checkpoint(tmp_path / "last.pt").progress.step == 9
     build(tmp_path, recipe(), resume=True).run()
@@ -244,7 +244,7 @@ def test_resuming_without_a_checkpoint_starts_anew(tmp_path: Path) -> None:
 
 
 def test_a_folder_with_a_run_is_not_overwritten(undisturbed: Path) -> None:
-    with pytest.raises(InputError, match="already holds a run; add --resume"):
+    with pytest.raises(InputError, match="already holds a run; add resume=True"):
         build(undisturbed, recipe())
 
 

@@ -93,14 +93,14 @@ def test_broken_files_give_one_line(tmp_path: Path, content: bytes) -> None:
     broken.write_bytes(content)
     notes = read_score_notes(make_score())
     for read in (played_notes_from_match, played_notes_from_midi):
-        with pytest.raises(InputError, match="cannot read the") as caught:
+        with pytest.raises(InputError, match="cannot be read") as caught:
             read(broken, notes)
         assert "\n" not in str(caught.value)
 
 
 def test_a_missing_file_gives_one_line(tmp_path: Path) -> None:
     for read in (played_notes_from_match, played_notes_from_midi):
-        with pytest.raises(InputError, match="cannot read the"):
+        with pytest.raises(InputError, match="cannot be read"):
             read(tmp_path / "nowhere", read_score_notes(make_score()))
 
 
