@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import pty
 import signal
 import subprocess
 import sys
@@ -11,7 +10,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-__all__ = ["FusiliCommand", "descendants", "still_there"]
+__all__ = ["FusiliCommand", "descendants", "messages", "still_there"]
 
 _CODE = (  # a shell that runs the tests in the background disables Ctrl-C
     "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
@@ -35,7 +34,7 @@ class FusiliCommand:
 
     def __init__(self, *arguments: object, in_terminal: bool = False, prelude: str = "pass") -> None:
         self._is_terminal = in_terminal
-        self._heard, error = pty.openpty() if in_terminal else os.pipe()
+        self._heard, error = os.openpty() if in_terminal else os.pipe()
         code = f"{_OWN_TERMINAL if in_terminal else 'pass'}\n{prelude}\n{_CODE}"
         self.process = subprocess.Popen(
             [sys.executable, "-c", code, *map(str, arguments)],
@@ -55,6 +54,17 @@ class FusiliCommand:
             assert self.process.poll() is None, self.end()[1]
             assert time.monotonic() < end
             time.sleep(0.005)
+
+    def wait_for_children(self, number: int) -> list[int]:
+        """Wait until so many processes have been started below it, and return them."""
+        found: set[int] = set()
+
+        def are_there() -> bool:
+            found.update(descendants(self.process.pid))
+            return len(found) >= number
+
+        self.wait_until(are_there)
+        return sorted(found)
 
     def press_ctrl_c(self) -> None:
         """Press Ctrl-C in its terminal, or send the signal to all processes of its group."""
@@ -77,6 +87,11 @@ class FusiliCommand:
         os.close(self._heard)
         output, _ = self.process.communicate(timeout=_PATIENCE_SEC)
         return output, said.decode()
+
+
+def messages(said: str) -> list[str]:
+    """Return lines without those that say how far a run is, which has some if the machine is busy otherwise."""
+    return [line for line in said.splitlines() if " so far" not in line and ": done in " not in line]
 
 
 def descendants(pid: int) -> list[int]:

@@ -53,7 +53,8 @@ def refuse_external_data(name: str, graph: bytes) -> None:
             raise ValueError("it contains no graph")
         external = _has_external_data(graph, "model", 0, len(graph), 0)
     except (ValueError, IndexError) as error:
-        raise InputError(f"{name}: not an ONNX graph ({reason(error)}); export the bundle again") from error
+        found = error if type(error) is ValueError else reason(error)  # the former is ours
+        raise InputError(f"{name}: not an ONNX graph ({found}); export the bundle again") from error
     if external:
         raise InputError(
             f"{name}: keeps weights in another file; expected a graph that contains all its weights"

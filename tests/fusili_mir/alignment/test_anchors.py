@@ -66,7 +66,7 @@ def test_a_table_may_have_minutes_and_seconds(tmp_path: Path) -> None:
 
 
 def test_a_table_that_is_missing_is_one_clear_line(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"nothing\.csv: cannot be read"):
+    with pytest.raises(InputError, match=r"nothing\.csv: not found"):
         as_anchors(tmp_path / "nothing.csv")
 
 

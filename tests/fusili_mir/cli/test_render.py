@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from example_processes import FusiliCommand, descendants, still_there
+from example_processes import FusiliCommand, messages, still_there
 
 from fusili_mir.audio.soundfonts import find_soundfonts
 from fusili_mir.cli.main import main
@@ -56,12 +56,11 @@ def test_nobody_works_on_after_ctrl_c_or_a_kill(
 ) -> None:
     out, options = tmp_path / "data", ["--recipe", recipe_file, "--jobs", 2]
     command = FusiliCommand("render", corpus, "-o", out, *options)
-    family: list[int] = []
-    command.wait_until(lambda: family.extend(descendants(command.process.pid)) or len({*family}) >= 4)
+    family = command.wait_for_children(4)  # two that keep account for joblib, and two workers that begin
     if number == signal.SIGINT:
         command.press_ctrl_c()
         _, said = command.end()
-        assert said == "fusili-mir: interrupted; repeat the command to go on\n"
+        assert messages(said) == ["fusili-mir: interrupted; repeat the command to go on"]
     else:
         command.process.kill()
         command.process.wait()

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import torch
 from example_melodies import random_melodies, save_melodies
-from example_processes import FusiliCommand, descendants, still_there
+from example_processes import FusiliCommand, still_there
 
 from fusili_mir import progress
 from fusili_mir.cli.main import main
@@ -229,25 +229,26 @@ def test_a_scheduler_that_stops_all_processes_leaves_a_checkpoint(
 def test_a_run_that_is_stopped_leaves_no_workers_and_goes_on_at_once(
     data: Path, recipe: Path, tmp_path: Path, is_killed: bool
 ) -> None:
-    arguments = ["train", recipe, "--data", data, "--out", tmp_path / "run", "--override", "data.workers=2"]
+    arguments: list[str | Path] = [recipe, "--data", data, "--out", tmp_path / "run"]
+    arguments += ["--override", "data.workers=2"]
     endless = ["training.epochs=1000", "training.patience=0", "training.checkpoint_every_steps=1"]
     endless = [part for override in endless for part in ("--override", override)]
-    command = FusiliCommand(*arguments, *endless, in_terminal=not is_killed)
-    family: list[int] = []
+    command = FusiliCommand("train", *arguments, *endless, in_terminal=not is_killed)
     command.wait_until(lambda: (tmp_path / "run" / "last.pt").exists())
-    command.wait_until(lambda: family.extend(descendants(command.process.pid)) or family)
+    family = command.wait_for_children(1)
     if is_killed:
         command.process.kill()
         command.process.wait()
         with locked_folder(tmp_path / "run"):
             pass
+        command.end()
     else:
         command.press_ctrl_c()
-    _, said = command.end()
-    assert "Traceback" not in said
-    assert is_killed or "last.pt is saved; to continue, repeat the command with --resume" in said
+        _, said = command.end()
+        assert said.rstrip().endswith("last.pt is saved; to continue, repeat the command with --resume")
+        assert "Traceback" not in said
     assert still_there(family) == []
-    assert call(*arguments[1:], "--resume", "--override", "training.epochs=1") == 0
+    assert call(*arguments, "--resume", "--override", "training.epochs=1") == 0
 
 
 def test_two_processes_train_together_under_torchrun(data: Path, recipe: Path, tmp_path: Path) -> None:

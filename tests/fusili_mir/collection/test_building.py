@@ -190,11 +190,8 @@ print(sorted(file.status for file in report.files))
 
 def test_a_script_without_a_guard_uses_several_processes(files: Path, tmp_path: Path) -> None:
     (tmp_path / "plain.py").write_text(PLAIN)
-    program = [
-        sys.executable,
-        "plain.py",
-        *(str(files / name) for name in ("scores", "recordings", "bundle")),
-    ]
+    paths = (files / "scores", files / "recordings", files / "bundle")
+    program = [sys.executable, "plain.py", *map(str, paths)]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     done = subprocess.run(
         program, cwd=tmp_path, env=environment, capture_output=True, encoding="utf-8", check=False

@@ -67,7 +67,7 @@ def test_the_error_says_what_is_there_instead_of_a_bundle(tmp_path: Path) -> Non
 
 def test_without_an_installed_model_the_error_says_what_to_do(tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setattr(bundle_module, "_DEFAULT_FOLDER", tmp_path / "small")
-    with pytest.raises(InputError, match="pass --model BUNDLE"):
+    with pytest.raises(InputError, match="give one with model=FOLDER"):
         default_bundle()
     write_pitch_bundle(tmp_path / "small")
     assert default_bundle().manifest.name == "pitch"

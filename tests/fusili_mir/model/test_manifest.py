@@ -132,7 +132,7 @@ def test_a_file_that_is_not_a_manifest_is_refused(tmp_path: Path, content: bytes
 
 
 def test_a_missing_or_enormous_manifest_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="cannot be read"):
+    with pytest.raises(InputError, match="not found; expected the manifest of a bundle"):
         read_manifest(tmp_path / "none.json")
     (tmp_path / "big.json").write_bytes(b" " * 10_000_001)
     with pytest.raises(InputError, match=r"10000001 bytes of a manifest .*, expected at most 10000000"):

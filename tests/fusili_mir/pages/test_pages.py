@@ -150,7 +150,7 @@ def test_any_score_is_recognised_by_its_content(tmp_path: Path) -> None:
     assert len(symbolic.notes) == 16
     Image.fromarray(symbolic.images[0]).save(tmp_path / "page.png")
     assert len(open_pages(tmp_path / "page.png").notes) == 0
-    with pytest.raises(InputError, match=r"gone\.pdf: cannot be read"):
+    with pytest.raises(InputError, match=r"gone\.pdf: not found"):
         open_pages(tmp_path / "gone.pdf")
 
 
