@@ -11,7 +11,9 @@ test: system-packages .venv/installed lint docs
 
 # The tests that need no torch, in an environment of their own: for any Python that the runtime supports, and with
 # CONSTRAINTS=constraints-lowest.txt for the oldest versions of the dependencies that it allows.
-test-runtime: system-packages .venv-runtime/installed
+RUNTIME = .venv-runtime/installed-$(subst /,-,$(PYTHON))-$(CONSTRAINTS)
+
+test-runtime: system-packages $(RUNTIME)
 	.venv-runtime/bin/python -m pytest -n 2 --dist loadfile tests/fusili_mir tests/fusili_integrations fusili_mir \
 	    $(foreach command,evaluate export render train,--ignore=tests/fusili_mir/cli/test_$(command).py)
 
@@ -33,8 +35,8 @@ docs: .venv/installed
 	.venv-demo/bin/pip install --quiet --editable '.[cpu]'
 	@touch $@
 
-.venv-runtime/installed: pyproject.toml $(CONSTRAINTS)
-	$(PYTHON) -m venv .venv-runtime
+$(RUNTIME): pyproject.toml $(CONSTRAINTS)
+	$(PYTHON) -m venv --clear .venv-runtime
 	.venv-runtime/bin/pip install --quiet $(addprefix --constraint ,$(CONSTRAINTS)) \
 	    --editable '.[cpu,audio,cluster,collections,integrations,photos,test]'
 	@touch $@
