@@ -164,7 +164,7 @@ class Trainer:
             if stopping and not self._is_finished():
                 raise TrainingInterruptedError(
                     f"stopped after step {self.progress.step} of {self.total_steps}, {self.last_path} is saved;"
-                    f" to continue, repeat it with {option('--resume', 'resume=True')}"
+                    f" to continue, repeat {option('the command with --resume', 'it with resume=True')}"
                 )
             if self._is_finished() or self.progress.epoch > epoch:
                 return
