@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
-from fusili_mir.boundary import printable, read_limited, reading
+from fusili_mir.boundary import printable, reading
 from fusili_mir.errors import InputError
-from fusili_mir.model.graph_checks import check_graph
+from fusili_mir.model.graph_files import read_graph_file, refuse_external_data
 from fusili_mir.model.manifest import BUNDLE_FORMAT, AudioSpec, ImageSpec, Manifest, read_manifest
 from fusili_mir.short_repr import short_repr
 from fusili_mir.staging import staged_folder
@@ -73,30 +73,16 @@ class Bundle:
 
     def read_graph(self, tower: Tower) -> bytes:
         """Read a graph, which must match its checksum in the manifest and contain all its weights."""
-        path = self.graph_path(tower)
-        graph = _read_checked(path, self.spec(tower).sha256, "graph_bytes")
-        check_graph(str(path), graph)
-        return graph
+        return read_graph_file(self.graph_path(tower), self.spec(tower).sha256)
 
-    def read_file(self, name: str, sha256: str, limit_name: str) -> bytes:
-        """Read another file of the bundle, which must lie in its folder and match its checksum."""
+    def read_file(self, name: str, sha256: str) -> bytes:
+        """Read another graph of the bundle, which must lie in its folder and match its checksum."""
         path = self.folder / name
         with reading(path, "expected the plain name of a file in the bundle's folder"):
             is_inside = Path(name).name == name and path.resolve().parent == self.folder.resolve()
         if not is_inside:
             raise InputError(f"{printable(path)}: expected the plain name of a file in the bundle's folder")
-        return _read_checked(path, sha256, limit_name)
-
-
-def _read_checked(path: Path, expected: str, limit_name: str) -> bytes:
-    content = read_limited(path, limit_name, "copy the whole folder of the bundle")
-    found = hashlib.sha256(content).hexdigest()
-    if found != expected:
-        raise InputError(
-            f"{path}: sha256 {found[:12]}..., expected {expected[:12]}... as in the manifest; "
-            "the file is damaged or belongs to another bundle: copy the folder again"
-        )
-    return content
+        return read_graph_file(path, sha256)
 
 
 def load_bundle(folder: str | Path) -> Bundle:
@@ -178,14 +164,14 @@ def save_bundle(
                 f"{out}: expected both the graph {name} and `decoder.{key}` in the manifest, or neither"
             )
     for key, graph in decoder_graphs.items():
-        check_graph(_DECODER_GRAPHS[key], graph)
+        refuse_external_data(_DECODER_GRAPHS[key], graph)
         sha256 = hashlib.sha256(graph).hexdigest()
         decoder[key] = {**decoder[key], "file": _DECODER_GRAPHS[key], "sha256": sha256}
     graphs = {"image": image_graph, "audio": audio_graph}
     specs = {}
     for tower, graph in graphs.items():
         spec = getattr(manifest, tower)
-        check_graph(spec.graph, graph)
+        refuse_external_data(spec.graph, graph)
         specs[tower] = replace(spec, sha256=hashlib.sha256(graph).hexdigest())
     with staged_folder(out, force) as folder:
         for tower, graph in graphs.items():

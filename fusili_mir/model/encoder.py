@@ -109,13 +109,15 @@ class Encoder:
         return self._open("audio")
 
     def _open(self, tower: Tower) -> GraphSession:
-        graph = self.bundle.read_graph(tower)
-        session = open_session(graph, self._device, self._n_threads, self._device_options)
+        session = self._session(self.bundle.read_graph(tower), str(self.bundle.graph_path(tower)))
         if session.device != "cpu":  # the first batch finds kernels and takes long: let it be a small one
             spec = self.bundle.spec(tower)
             names = [spec.local_output, spec.global_output]
             session.run(spec.input, typical_batch(self.bundle, tower), names)
         return session
+
+    def _session(self, graph: bytes, name: str) -> GraphSession:
+        return open_session(graph, self._device, self._n_threads, self._device_options, name)
 
     @cached_property
     def _attack_hearing(self) -> tuple[AttackGraph, GraphSession] | None:
@@ -123,15 +125,11 @@ class Encoder:
         graph = AttackGraph.of(self.bundle)
         if graph is None:
             return None
-        return graph, open_session(
-            graph.read(self.bundle), self._device, self._n_threads, self._device_options
-        )
+        return graph, self._session(graph.read(self.bundle), graph.file)
 
     @cached_property
     def _similarity_session(self) -> GraphSession:
-        return open_session(
-            SIMILARITY_GRAPH.read_bytes(), self._device, self._n_threads, self._device_options
-        )
+        return self._session(SIMILARITY_GRAPH.read_bytes(), SIMILARITY_GRAPH.name)
 
     def compare_squares(self, images: Float32, waveforms: Float32) -> Float32:
         """Compare pairs of squares and recordings; embeddings never leave the device.
@@ -231,7 +229,7 @@ class Encoder:
         graph = ReadingGraph.of(self.bundle)
         if graph is None:
             return None
-        session = open_session(graph.read(self.bundle), self._device, self._n_threads, self._device_options)
+        session = self._session(graph.read(self.bundle), graph.file)
         graph.check(session)
         return graph, session
 

@@ -1,42 +1,38 @@
-"""Refusing ONNX files that refer to other files, without the `onnx` package.
+"""Reading ONNX files: their size, their checksum, and that they keep all their weights themselves.
 
-A graph may keep weights in other files, under any path, and onnxruntime would open them. The graphs of a bundle
-must contain all their weights. Only fields on the way from the model to its tensors are followed.
+onnxruntime opens other files that a graph names, even if it is given as bytes: version 1.20 under any path, 1.31
+in the working folder. So such a graph never reaches it. What a graph computes is not looked at.
 """
 
 from __future__ import annotations
 
+import hashlib
+from pathlib import Path
+
+from fusili_mir.boundary import read_limited
 from fusili_mir.errors import InputError
-from fusili_mir.limits import limit
-from fusili_mir.model.protobuf import BYTES, fields_of
 
-__all__ = ["refuse_external_data"]
+__all__ = ["read_graph_file", "refuse_external_data"]
 
-_GRAPH = 7  # field of a model
+_EXTERNAL = (b"\x08location", b"\x00location")
+"""The key of the name of a file, behind its length in protobuf: 8, whose last byte is one of these."""
 
-# Field numbers of onnx.proto: message -> {field: message that it holds}.
-_CHILDREN: dict[str, dict[int, str]] = {
-    "model": {_GRAPH: "graph", 20: "training_info", 25: "function"},
-    "training_info": {1: "graph", 2: "graph"},
-    "graph": {1: "node", 5: "tensor", 15: "sparse_tensor"},
-    "function": {7: "node", 11: "attribute"},
-    "node": {5: "attribute"},
-    "attribute": {
-        5: "tensor",
-        6: "graph",
-        10: "tensor",
-        11: "graph",
-        22: "sparse_tensor",
-        23: "sparse_tensor",
-    },
-    "sparse_tensor": {1: "tensor", 2: "tensor"},
-    "tensor": {},
-}
-_EXTERNAL_DATA, _DATA_LOCATION = 13, 14  # fields of a tensor
+
+def read_graph_file(path: Path, sha256: str) -> bytes:
+    """Read a graph, which must match its checksum and contain all its weights."""
+    graph = read_limited(path, "graph_bytes", "copy the whole folder")
+    found = hashlib.sha256(graph).hexdigest()
+    if found != sha256:
+        raise InputError(
+            f"{path}: sha256 {found[:12]}..., expected {sha256[:12]}... as recorded beside it; "
+            "the file is damaged or belongs to another model: copy the whole folder again"
+        )
+    refuse_external_data(str(path), graph)
+    return graph
 
 
 def refuse_external_data(name: str, graph: bytes) -> None:
-    """Raise an error if a graph keeps data in other files, or is not an ONNX file.
+    """Raise an error if a graph keeps data in other files.
 
     Parameters
     ----------
@@ -45,33 +41,7 @@ def refuse_external_data(name: str, graph: bytes) -> None:
     graph : bytes
         Content of the file.
     """
-    try:
-        if not any(
-            item.number == _GRAPH and item.wire_type == BYTES for item in fields_of(graph, 0, len(graph))
-        ):
-            raise ValueError("it contains no graph")
-        external = _has_external_data(graph, "model", 0, len(graph), 0)
-    except (ValueError, IndexError) as error:
-        raise InputError(f"{name}: not an ONNX graph ({error}); export the bundle again") from error
-    if external:
+    if any(key in graph for key in _EXTERNAL):
         raise InputError(
             f"{name}: keeps weights in another file; expected a graph that contains all its weights"
         )
-
-
-def _has_external_data(graph: bytes, message: str, start: int, stop: int, depth: int) -> bool:
-    if depth > limit("graph_nesting"):
-        raise ValueError("graphs nested too deeply")
-    for item in fields_of(graph, start, stop):
-        if message == "tensor" and (
-            item.number == _EXTERNAL_DATA or (item.number == _DATA_LOCATION and item.value)
-        ):
-            return True
-        child = _CHILDREN[message].get(item.number)
-        if (
-            child
-            and item.wire_type == BYTES
-            and _has_external_data(graph, child, item.start, item.stop, depth + 1)
-        ):
-            return True
-    return False

@@ -145,7 +145,7 @@ def test_the_encoder_hears_with_the_network_of_its_bundle(tmp_path: Path) -> Non
         ({"file": "../attacks.onnx"}, "plain name of a file"),
         ({"file": "a\0b"}, "plain name of a file"),
         ({"step_sec": 10**400}, "expected file, sha256, step_sec and context_sec"),
-        ({"sha256": "0" * 64}, "damaged or belongs to another bundle"),
+        ({"sha256": "0" * 64}, "damaged or belongs to another model"),
     ],
 )
 def test_a_manifest_that_is_wrong_about_the_network_is_refused(

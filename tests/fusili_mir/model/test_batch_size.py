@@ -83,7 +83,7 @@ class Opened:
     options: list[object] = field(default_factory=list)
     batches: list[int] = field(default_factory=list)
 
-    def __call__(self, graph, device, n_threads, device_options) -> GraphSession:  # type: ignore[no-untyped-def]
+    def __call__(self, graph, device, n_threads, device_options, name) -> GraphSession:  # type: ignore[no-untyped-def]
         self.options.append(device_options)
         session = SmallMemory(open_session(graph, "cpu", 1).session, self.batches)
         return GraphSession(session, Device("coreml"), 1)

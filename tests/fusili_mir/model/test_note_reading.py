@@ -221,7 +221,7 @@ def test_the_encoder_reads_images_with_the_network_of_its_bundle(tmp_path: Path)
     ("said", "message"),
     [
         ({"file": "../reading.onnx"}, "plain name of a file"),
-        ({"sha256": "0" * 64}, "damaged or belongs to another bundle"),
+        ({"sha256": "0" * 64}, "damaged or belongs to another model"),
     ],
 )
 def test_a_manifest_that_is_wrong_about_the_network_is_refused(
