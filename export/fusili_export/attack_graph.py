@@ -13,7 +13,7 @@ from fusili_export.graphs import trace_module
 from fusili_mir.errors import FusiliError, InputError
 from fusili_mir.model.attack_hearing import ATTACK_INPUT, ATTACK_OUTPUT, AttackGraph
 from fusili_mir.model.bundle import Bundle
-from fusili_mir.model.sessions import open_session
+from fusili_mir.sessions.graph_session import open_session
 from fusili_mir.whole_files import write_bytes, write_text
 from fusili_training.listening.attack_network import HOP_SEC, SAMPLE_RATE_HZ, AttackNetwork
 

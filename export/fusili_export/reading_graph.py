@@ -23,7 +23,7 @@ from fusili_mir.model.note_reading import (
     SPACE_PX,
     ReadingGraph,
 )
-from fusili_mir.model.sessions import open_session
+from fusili_mir.sessions.graph_session import open_session
 from fusili_mir.whole_files import write_bytes, write_text
 from fusili_training.reading.reading_network import ReadingNetwork
 

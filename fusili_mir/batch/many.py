@@ -30,9 +30,9 @@ from fusili_mir.errors import InputError, OutputError
 from fusili_mir.folder_lock import locked_folder
 from fusili_mir.model.bundle import Bundle, default_bundle, load_bundle
 from fusili_mir.model.encoder import Encoder
-from fusili_mir.model.sessions import usable_cpus
 from fusili_mir.output.alignment_files import check_formats
 from fusili_mir.progress import progress_shown
+from fusili_mir.sessions.graph_session import usable_cpus
 from fusili_mir.whole_files import write_text
 
 __all__ = ["align_many"]

@@ -17,8 +17,8 @@ from fusili_mir.arrays import Float32
 from fusili_mir.audio.attack_map import N_PITCHES, AttackMap
 from fusili_mir.errors import FusiliError, InputError
 from fusili_mir.model.bundle import Bundle
-from fusili_mir.model.runs_at_once import RunsAtOnce
-from fusili_mir.model.sessions import GraphSession
+from fusili_mir.sessions.graph_session import GraphSession
+from fusili_mir.sessions.runs_at_once import RunsAtOnce
 
 __all__ = ["ATTACK_INPUT", "ATTACK_OUTPUT", "AttackGraph", "AttackListener"]
 

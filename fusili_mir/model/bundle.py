@@ -14,8 +14,8 @@ from typing import Literal
 
 from fusili_mir.boundary import printable, reading
 from fusili_mir.errors import InputError
-from fusili_mir.model.graph_files import read_graph_file, refuse_external_data
 from fusili_mir.model.manifest import BUNDLE_FORMAT, AudioSpec, ImageSpec, Manifest, read_manifest
+from fusili_mir.sessions.graph_files import read_graph_file, refuse_external_data
 from fusili_mir.short_repr import short_repr
 from fusili_mir.staging import staged_folder
 

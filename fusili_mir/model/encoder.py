@@ -33,11 +33,11 @@ from fusili_mir.model.clips import Clip, ClipLayout, cut_clips
 from fusili_mir.model.encoded import EncodedAudio, EncodedScore
 from fusili_mir.model.note_reading import READING_INPUT, READING_OUTPUTS, ReadingGraph, pitches_on_axis
 from fusili_mir.model.retuned_frames import retuned_attacks, retuned_envelope, retuned_frames
-from fusili_mir.model.runs_at_once import map_at_once
 from fusili_mir.model.score_segments import ScoreSegment, cut_image, segment_pages
-from fusili_mir.model.sessions import DeviceMemoryError, GraphSession, open_session
 from fusili_mir.pages.score_axis import ScoreAxis
 from fusili_mir.progress import progress_bar
+from fusili_mir.sessions.graph_session import DeviceMemoryError, GraphSession, open_session
+from fusili_mir.sessions.runs_at_once import map_at_once
 
 if TYPE_CHECKING:  # partitura, which pages need, is slow to import
     from fusili_mir.pages.pages import Pages
@@ -67,9 +67,9 @@ class Encoder:
     ----------
     bundle : Bundle
     device : str
-        See `fusili_mir.model.sessions.open_session`.
+        See `fusili_mir.sessions.graph_session.open_session`.
     n_threads : int, optional
-        Number of CPU threads; see `fusili_mir.model.sessions.open_session`.
+        Number of CPU threads; see `fusili_mir.sessions.graph_session.open_session`.
     batch_size : int, optional
         Largest number of segments or clips that go through a graph together; by default what the memory of the
         device allows, see `fusili_mir.model.batch_size`. Batches that turn out too large are halved.

@@ -17,12 +17,12 @@ from fusili_mir.arrays import Float32
 from fusili_mir.audio.attack_map import LOWEST_PITCH, N_PITCHES
 from fusili_mir.errors import FusiliError, InputError
 from fusili_mir.model.bundle import Bundle
-from fusili_mir.model.runs_at_once import map_at_once
-from fusili_mir.model.sessions import GraphSession
 from fusili_mir.pages.score_axis import ScoreAxis
 from fusili_mir.pages.segments import cut_segment, staff_strips
 from fusili_mir.progress import progress_bar
 from fusili_mir.scores.pitch_names import STEP_SEMITONES
+from fusili_mir.sessions.graph_session import GraphSession
+from fusili_mir.sessions.runs_at_once import map_at_once
 
 if TYPE_CHECKING:  # partitura, which pages need, is slow to import
     from fusili_mir.pages.pages import Pages

@@ -20,6 +20,7 @@ ROOMS = {
         "scores",
         "pages",
         "audio",
+        "sessions",
         "model",
         "decoding",
         "alignment",

@@ -17,7 +17,7 @@ from fusili_mir.errors import InputError, MissingExtraError
 from fusili_mir.model.attack_hearing import AttackGraph
 from fusili_mir.model.bundle import TOWERS, AudioSpec, Bundle, ImageSpec, default_bundle, load_bundle
 from fusili_mir.model.note_reading import ReadingGraph
-from fusili_mir.model.sessions import available_devices, onnxruntime_version, open_session
+from fusili_mir.sessions.graph_session import available_devices, onnxruntime_version, open_session
 
 __all__ = ["command"]
 

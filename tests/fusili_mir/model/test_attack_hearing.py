@@ -15,7 +15,7 @@ from fusili_mir.errors import FusiliError, InputError
 from fusili_mir.model.attack_hearing import AttackGraph, AttackListener
 from fusili_mir.model.bundle import Bundle, default_bundle, load_bundle, save_bundle
 from fusili_mir.model.encoder import Encoder
-from fusili_mir.model.sessions import open_session
+from fusili_mir.sessions.graph_session import open_session
 
 STEP = 160  # samples at 16 kHz
 SPEC = AttackGraph("attacks.onnx", "", 0.01, 0.5)

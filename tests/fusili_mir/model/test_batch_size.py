@@ -13,9 +13,9 @@ from fusili_mir.errors import InputError
 from fusili_mir.model import batch_size
 from fusili_mir.model import encoder as encoder_module
 from fusili_mir.model.batch_size import choose_batch_size, item_bytes, typical_batch
-from fusili_mir.model.devices import Device
 from fusili_mir.model.encoder import Encoder
-from fusili_mir.model.sessions import DeviceMemoryError, GraphSession, open_session
+from fusili_mir.sessions.devices import Device
+from fusili_mir.sessions.graph_session import DeviceMemoryError, GraphSession, open_session
 
 
 def test_a_gpu_takes_what_fits_into_half_of_its_free_memory(tmp_path: Path, monkeypatch) -> None:

@@ -24,7 +24,7 @@ from fusili_mir.audio.recording import AudioSamples
 from fusili_mir.errors import FusiliError, InputError
 from fusili_mir.geometry import FrameGrid
 from fusili_mir.model import encoder as encoder_module
-from fusili_mir.model import score_segments, sessions
+from fusili_mir.model import score_segments
 from fusili_mir.model.bundle import Bundle, default_bundle, load_bundle, save_bundle
 from fusili_mir.model.encoded import EncodedAudio, EncodedScore
 from fusili_mir.model.encoder import Encoder, encode_pages, encode_recording
@@ -32,6 +32,7 @@ from fusili_mir.model.score_segments import cut_image, segment_pages
 from fusili_mir.pages.engraving import EngravingOptions
 from fusili_mir.pages.pages import Pages, load_pages, render_pages
 from fusili_mir.pages.score_axis import COLUMN_DTYPE, ScoreAxis
+from fusili_mir.sessions import graph_session
 
 SCALE = score(
     [
@@ -292,7 +293,7 @@ def test_several_batches_at_once_give_the_same_embeddings(tmp_path: Path, monkey
     sound = (0.1 * np.random.default_rng(0).normal(size=16_000 * 70)).astype(np.float32)
     encoded = []
     for n_cpus in (1, 3):
-        monkeypatch.setattr(sessions, "usable_cpus", lambda n_cpus=n_cpus: n_cpus)
+        monkeypatch.setattr(graph_session, "usable_cpus", lambda n_cpus=n_cpus: n_cpus)
         encoder = Encoder(default_bundle(), "cpu")
         audio = encoder.encode_recording((sound, 16_000))
         assert audio.attacks is not None

@@ -30,9 +30,9 @@ from fusili_mir.model.note_reading import (
     ReadStrips,
     pitches_on_axis,
 )
-from fusili_mir.model.sessions import open_session
 from fusili_mir.pages.pages import PageImages, Pages, load_pages, render_pages
 from fusili_mir.pages.score_axis import COLUMN_DTYPE, ScoreAxis
+from fusili_mir.sessions.graph_session import open_session
 
 TREBLE, BASS = 34 - LOWEST_MIDDLE, 22 - LOWEST_MIDDLE  # the middle line is B4, D3
 GRAPH = ReadingGraph("reading.onnx", "")

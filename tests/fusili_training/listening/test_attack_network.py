@@ -2,7 +2,7 @@ import numpy as np
 import torch
 
 from fusili_export.attack_graph import attack_graph_bytes
-from fusili_mir.model.sessions import open_session
+from fusili_mir.sessions.graph_session import open_session
 from fusili_training.listening.attack_network import (
     _CONFUSABLE,
     _PARTIALS,

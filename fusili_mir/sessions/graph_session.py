@@ -23,7 +23,7 @@ import numpy as np
 
 from fusili_mir.arrays import Float32
 from fusili_mir.errors import FusiliError, FusiliWarning, InputError, MissingExtraError
-from fusili_mir.model.devices import Device, device_names, why_not
+from fusili_mir.sessions.devices import Device, device_names, why_not
 
 __all__ = [
     "CPU_THREADS",

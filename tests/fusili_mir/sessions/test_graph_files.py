@@ -11,8 +11,8 @@ from example_bundles import pitch_audio_graph, pitch_image_graph
 from onnx import TensorProto, helper, numpy_helper
 
 from fusili_mir.errors import InputError
-from fusili_mir.model.graph_files import read_graph_file, refuse_external_data
-from fusili_mir.model.sessions import open_session
+from fusili_mir.sessions.graph_files import read_graph_file, refuse_external_data
+from fusili_mir.sessions.graph_session import open_session
 
 VALUES = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [4]) for name in ("x", "y")]
 
