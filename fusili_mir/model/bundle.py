@@ -7,12 +7,11 @@ opened, and a graph is used only if its checksum matches the manifest.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
-from fusili_mir.boundary import printable, reading
+from fusili_mir.boundary import reading
 from fusili_mir.errors import InputError
 from fusili_mir.model.manifest import BUNDLE_FORMAT, AudioSpec, ImageSpec, Manifest, read_manifest
 from fusili_mir.sessions.graph_files import read_graph_file, refuse_external_data
@@ -36,7 +35,6 @@ Tower = Literal["image", "audio"]
 TOWERS: tuple[Tower, ...] = ("image", "audio")
 
 _MANIFEST = "manifest.json"
-_DECODER_GRAPHS = {"attacks": "attacks.onnx", "reading": "reading.onnx"}
 _DEFAULT_FOLDER = Path(__file__).parents[1] / "models" / "small"
 
 
@@ -74,15 +72,6 @@ class Bundle:
     def read_graph(self, tower: Tower) -> bytes:
         """Read a graph, which must match its checksum in the manifest and contain all its weights."""
         return read_graph_file(self.graph_path(tower), self.spec(tower).sha256)
-
-    def read_file(self, name: str, sha256: str) -> bytes:
-        """Read another graph of the bundle, which must lie in its folder and match its checksum."""
-        path = self.folder / name
-        with reading(path, "expected the plain name of a file in the bundle's folder"):
-            is_inside = Path(name).name == name and path.resolve().parent == self.folder.resolve()
-        if not is_inside:
-            raise InputError(f"{printable(path)}: expected the plain name of a file in the bundle's folder")
-        return read_graph_file(path, sha256)
 
 
 def load_bundle(folder: str | Path) -> Bundle:
@@ -135,7 +124,6 @@ def save_bundle(
     image_graph: bytes,
     audio_graph: bytes,
     force: bool = False,
-    decoder_graphs: Mapping[str, bytes] | None = None,
 ) -> None:
     """Write a bundle; it appears under its name only when it is complete.
 
@@ -149,24 +137,7 @@ def save_bundle(
         Contents of ONNX files that contain all their weights.
     force : bool
         Whether files in the folder may be replaced.
-    decoder_graphs : mapping from str to bytes, optional
-        Networks that the decoder uses, by their keys in `manifest.decoder`: "attacks", see
-        `fusili_mir.model.attack_hearing`, and "reading", see `fusili_mir.model.note_reading`. A manifest that
-        names one needs it, and says all about it but its checksum.
     """
-    decoder = dict(manifest.decoder)
-    decoder_graphs = decoder_graphs or {}
-    for key, name in _DECODER_GRAPHS.items():
-        if key in decoder_graphs and name in {manifest.image.graph, manifest.audio.graph}:
-            raise InputError(f"{out}: {name} is the name of a graph of the decoder; name others otherwise")
-        if (key in decoder_graphs) != (key in decoder):
-            raise InputError(
-                f"{out}: expected both the graph {name} and `decoder.{key}` in the manifest, or neither"
-            )
-    for key, graph in decoder_graphs.items():
-        refuse_external_data(_DECODER_GRAPHS[key], graph)
-        sha256 = hashlib.sha256(graph).hexdigest()
-        decoder[key] = {**decoder[key], "file": _DECODER_GRAPHS[key], "sha256": sha256}
     graphs = {"image": image_graph, "audio": audio_graph}
     specs = {}
     for tower, graph in graphs.items():
@@ -176,7 +147,5 @@ def save_bundle(
     with staged_folder(out, force) as folder:
         for tower, graph in graphs.items():
             (folder / specs[tower].graph).write_bytes(graph)
-        for key, graph in decoder_graphs.items():
-            (folder / _DECODER_GRAPHS[key]).write_bytes(graph)
-        text = replace(manifest, image=specs["image"], audio=specs["audio"], decoder=decoder).to_json()
+        text = replace(manifest, image=specs["image"], audio=specs["audio"]).to_json()
         (folder / _MANIFEST).write_text(text, encoding="utf-8")

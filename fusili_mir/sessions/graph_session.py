@@ -212,10 +212,8 @@ def open_session(
     devices = available_devices()
     automatic = device.lower() == "auto"
     if automatic:
-        found = [name for name in _AUTO if name in devices]
-        chosen = Device.parse(found[0] if found else "cpu", device_options if found else None)
-    else:
-        chosen = Device.parse(device, device_options)
+        device = next((each for each in _AUTO if each in devices), "cpu")
+    chosen = Device.parse(device, None if automatic and device == "cpu" else device_options)
     if chosen.name not in devices:
         raise InputError(
             f"device {chosen.name!r} is not supported by this onnxruntime, which has {', '.join(devices)}; "
@@ -237,8 +235,7 @@ def open_session(
             f"device {str(chosen)!r} is supported by this onnxruntime but does not work on this machine "
             f"({opened.reason}); choose cpu or auto"
         )
-    shares_cpus = chosen.name == "cpu" and n_threads is None
-    n_at_once = min(usable_cpus(), _MOST_AT_ONCE) if shares_cpus else 1
+    n_at_once = min(usable_cpus(), _MOST_AT_ONCE) if chosen.name == "cpu" and n_threads is None else 1
     return GraphSession(opened, chosen, n_threads or CPU_THREADS, n_at_once)
 
 

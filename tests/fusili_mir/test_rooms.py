@@ -21,6 +21,7 @@ ROOMS = {
         "pages",
         "audio",
         "sessions",
+        "hearing",
         "model",
         "decoding",
         "alignment",
