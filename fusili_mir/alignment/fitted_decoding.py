@@ -41,9 +41,9 @@ def decoding_options(bundle: Bundle) -> DecodingOptions:
     known = default_bundle()
     if not is_calibrated(bundle):
         warnings.warn(
-            f"{bundle.folder}: probabilities and intervals are not calibrated: they were fitted for the model "
-            f"{known.manifest.name!r}, whose frames last {1000 * known.audio.frame_sec:g} ms, not "
-            f"{1000 * bundle.audio.frame_sec:g} ms",
+            f"{bundle.folder}: probabilities and intervals are not calibrated for this model, with frames of "
+            f"{1000 * bundle.audio.frame_sec:g} ms: they were fitted for {known.manifest.name!r}, with frames of "
+            f"{1000 * known.audio.frame_sec:g} ms",
             CalibrationWarning,
             stacklevel=2,
         )
