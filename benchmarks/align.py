@@ -24,8 +24,12 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.special import logsumexp
 
+from fusili_mir.audio.onset_map import N_PITCHES, OnsetMap
+from fusili_mir.audio.sound_envelope import FrameSound, SoundEnvelope
 from fusili_mir.decoding.course import reading_course
+from fusili_mir.decoding.onset_evidence import OnsetEvidence, StopPitches
 from fusili_mir.decoding.similarity import CourseSimilarity, frame_similarity, unit_vectors
+from fusili_mir.decoding.timing_law import TimingLaw
 from fusili_mir.decoding.warping_path import decode_path
 from fusili_mir.geometry import FrameGrid
 from fusili_mir.pages.score_axis import COLUMN_DTYPE
@@ -114,7 +118,10 @@ def decode_once(minutes: int) -> dict[str, float]:
     mask = np.ones((n_columns, 1), bool)
     similarity = TimedSimilarity(embeddings, mask, frames, reading_course(np.arange(len(columns))))
     start = time.process_time()
-    path = decode_path(similarity, FrameGrid(n_frames, FRAME_SEC), scale=20.0).path
+    evidence = nothing_heard(n_frames, n_columns)
+    path = decode_path(
+        similarity, FrameGrid(n_frames, FRAME_SEC), 20.0, FrameSound(np.zeros(n_frames, bool)), evidence
+    ).path
     total = time.process_time() - start
     return {
         "similarity": similarity.spent[0],
@@ -122,6 +129,14 @@ def decode_once(minutes: int) -> dict[str, float]:
         "memory_mb": peak_mb(),
         "wrong": float(np.mean(np.abs(path.stop - true) > 1)),
     }
+
+
+def nothing_heard(n_frames: int, n_stops: int) -> OnsetEvidence:
+    """Evidence in which nothing begins, of pitches that say nothing."""
+    steps = np.zeros(round(n_frames * FRAME_SEC / 0.01), np.float32)
+    onsets = OnsetMap(np.zeros((len(steps), N_PITCHES), np.float16))
+    pitches = StopPitches(np.zeros((n_stops, N_PITCHES), np.float32), np.zeros(n_stops, np.float32))
+    return OnsetEvidence(onsets, SoundEnvelope(steps, steps), pitches, TimingLaw())
 
 
 def align_once(minutes: int, model: Path | None) -> dict[str, float]:

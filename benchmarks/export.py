@@ -28,7 +28,7 @@ from fusili_export.specs import audio_spec, image_spec
 from fusili_export.wrappers import TowerGraph
 from fusili_mir.arrays import Float32
 from fusili_mir.model.bundle import AudioSpec, ImageSpec
-from fusili_mir.model.sessions import open_session
+from fusili_mir.sessions.graph_session import open_session
 from fusili_training.model.model import FusiliModel, ModelOptions
 
 CLIP_SEC = 10.0

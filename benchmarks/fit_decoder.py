@@ -1,13 +1,11 @@
 """Fit what the decoder needs for a bundle, and write it into the bundle's manifest.
 
-    python benchmarks/fit_decoder.py carry BUNDLE OTHER
     python benchmarks/fit_decoder.py law BUNDLE ../shared/data/human [--only NAME ...] [--rounds 2]
         [--ablate | --scan NAME]
     python benchmarks/fit_decoder.py certainty BUNDLE ../shared/data/human
     python benchmarks/fit_decoder.py piece BUNDLE ../shared/data/human [--corpus ../shared/data] [--songs 10]
 
-`carry` copies from another bundle what was fitted there: the networks that hear attacks and read notes, which do
-not depend on the encoders, and laws to begin with. `law` searches the parameters of `TimingLaw`, one after the
+`law` searches the parameters of `TimingLaw`, one after the
 other, for the largest share of notes within 25, 50 and 250 ms in human performances (human_piano.py), with the
 score and from images. `--ablate` prints instead what each part is worth: the same shares without it; `--scan
 NAME` prints the same shares for each value of one parameter.
@@ -44,10 +42,8 @@ from fusili_mir.alignment.fitted_decoding import decoding_options
 from fusili_mir.dataclass_tables import read_table
 from fusili_mir.decoding.rough_search import DecodingOptions
 from fusili_mir.decoding.timing_law import TimingLaw
-from fusili_mir.model.attack_hearing import AttackGraph
 from fusili_mir.model.bundle import Bundle, load_bundle
 from fusili_mir.model.encoder import Encoder
-from fusili_mir.model.note_reading import ReadingGraph
 from human_piano import Measured, from_images, pooled, with_score
 
 WORN = Shift("worn", page=PageShift(degraded=0.7), sound=SoundShift(snr_db=8, room_sec=1.2))
@@ -93,13 +89,6 @@ PATH_ABLATIONS = {
     "skipping stops costs nothing": {"skip_cost": 0.0},
     "no stop counts as a hub": {"hub_weight": 0.0, "column_hub_weight": 0.0},
 }
-
-
-def carry(bundle: Bundle, other: Bundle) -> None:
-    for graph in (AttackGraph.of(other), ReadingGraph.of(other)):
-        if graph is not None:
-            (bundle.folder / graph.file).write_bytes(graph.read(other))
-    write_decoder(bundle, other.manifest.decoder)
 
 
 def measure(
@@ -193,7 +182,7 @@ def fit_notes(bundle: Bundle, performances: dict[str, Callable[[], Performance]]
 
 def with_certainty(bundle: Bundle, known: list[SeenNotes], seen: list[SeenNotes]) -> dict[str, Any]:
     """Return the law of a bundle, as a table, with how sure times are fitted to some notes."""
-    law = dict(bundle.manifest.decoder.get("law", {}))
+    law = asdict(decoding_options(bundle).law)
     for key, notes in (("certainty", known), ("read_certainty", seen)):
         law[key] = {**law.get(key, {}), **fit_certainty(notes)}
     return law
@@ -208,7 +197,7 @@ def fit_pairs(bundle: Bundle, performances: dict[str, Callable[[], Performance]]
     for name, load in performances.items():
         pairs += seen_pairs(name, groups, load(), audio.__getitem__, scale, options)
         print(f"{name}: {len(pairs)} pairs", flush=True)
-    law = dict(bundle.manifest.decoder.get("law", {}))
+    law = asdict(options.law)
     for key, knowledge in (("certainty", "score"), ("read_certainty", "images")):
         some = [pair for pair in pairs if pair.knowledge == knowledge]
         print(f"\npiece, {knowledge}, held out by composer or song:\n\n{piece_report(some)}\n", flush=True)
@@ -228,7 +217,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("what", choices=["carry", "law", "certainty", "piece"])
+    parser.add_argument("what", choices=["law", "certainty", "piece"])
     parser.add_argument("bundle", type=Path)
     parser.add_argument("data", type=Path)
     parser.add_argument("--soundfont", type=Path, default=Path("/usr/share/sounds/sf2/TimGM6mb.sf2"))
@@ -242,9 +231,6 @@ def main() -> None:
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")
     bundle = load_bundle(arguments.bundle)
-    if arguments.what == "carry":
-        carry(bundle, load_bundle(arguments.data))
-        return
     stems = [file.with_suffix("") for file in sorted(arguments.data.glob("*.match"))]
     stems = [s for s in stems if not arguments.only or any(part in s.name for part in arguments.only)]
     encoder = Encoder(bundle, n_threads=1)

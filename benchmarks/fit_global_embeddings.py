@@ -47,9 +47,7 @@ from fusili_export.parity_inputs import audio_cases, image_cases
 from fusili_export.wrappers import TowerGraph
 from fusili_mir.arrays import Int64
 from fusili_mir.errors import InputError
-from fusili_mir.model.attack_hearing import AttackGraph
 from fusili_mir.model.bundle import TOWERS, AudioSpec, Bundle, Tower, load_bundle, save_bundle
-from fusili_mir.model.note_reading import ReadingGraph
 from fusili_training.data.shard_folder import ShardFolder
 from fusili_training.model.bundle_weights import load_bundle_weights
 from fusili_training.model.model import FusiliModel, ModelOptions
@@ -237,7 +235,6 @@ def write(bundle: Bundle, run: Path, out: Path) -> None:
         parity += compare_graph(graphs[name], spec, run_reference(tower, cases), "fp32")
     print(parity_table(parity))
     check_parity(parity)
-    named = {"attacks": AttackGraph.of(bundle), "reading": ReadingGraph.of(bundle)}
     manifest = bundle.manifest
     quality = {key: value for key, value in manifest.quality.items() if key != "retrieval_mrr_among_400"}
     save_bundle(
@@ -250,7 +247,6 @@ def write(bundle: Bundle, run: Path, out: Path) -> None:
         ),
         graphs["image"],
         graphs["audio"],
-        decoder_graphs={key: graph.read(bundle) for key, graph in named.items() if graph is not None},
     )
 
 

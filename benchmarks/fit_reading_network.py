@@ -1,16 +1,16 @@
-"""Fit the network that reads notes off staves, and put it into a bundle.
+"""Fit the network that reads notes off staves, and put it into the package.
 
     python benchmarks/fit_reading_network.py strips STRIPS [--songs 240] [--quartets 10] [--textures 240]
     python benchmarks/fit_reading_network.py train STRIPS RUN [--steps 2000] [--begin-with RUN] [--printed 0.4]
     python benchmarks/fit_reading_network.py measure STRIPS RUN
-    python benchmarks/fit_reading_network.py export RUN BUNDLE
+    python benchmarks/fit_reading_network.py export RUN
 
 `strips` engraves songs and quartets of the training and validation splits, and piano textures made by rule, in
 five fonts and many sizes, and cuts their staves out; an interrupted run goes on where it was. `train` learns from
 them, worn like scans; RUN keeps `last.pt`, from which an interrupted run goes on; `--begin-with` takes over the
 weights of another run, and `--printed` gives a share of the strips the defects of old prints. `measure` says how
-many notes of the validation pieces are read. `export` writes `reading.onnx` into a bundle; the law of timing is
-to be fitted anew after that (`fit_decoder.py law`, `certainty` and `piece`).
+many notes of the validation pieces are read. `export` writes `fusili_mir/hearing/reading.onnx`; the law of timing
+is to be fitted anew after that (`fit_decoder.py law`, `certainty` and `piece`).
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from fusili_export.reading_graph import export_reading_network
+from fusili_export.reading_graph import reading_graph_bytes
+from fusili_export.shipped_networks import save_network
 from fusili_mir.errors import FusiliError
-from fusili_mir.model.bundle import load_bundle
-from fusili_mir.model.note_reading import ALTERATIONS, COLUMN_PX, N_MIDDLES, N_ROWS, ReadStaff
+from fusili_mir.hearing.note_reading import ALTERATIONS, COLUMN_PX, N_MIDDLES, N_ROWS, ReadStaff
 from fusili_mir.pages.engraving import EngravingOptions
 from fusili_mir.pages.pages import render_pages
 from fusili_training.notation.written_textures import write_texture
@@ -56,6 +56,7 @@ TEXTURE_MEASURES, OCTAVE_LINES = 14, 0.12
 BATCH_SIZE, LEARNING_RATE, WARM_UP, WIDEST_PX = 16, 3e-3, 60, 1200
 HEAD_WEIGHT = 2.0  # of a cell with a head, beside one without
 SURE = 0.5
+LICENCE = "CC0-1.0"
 TRAINED_ON = (
     "engraved staves of songs and quartets (OpenScore, CC0, training split) and textures made by rule"
 )
@@ -96,7 +97,7 @@ def main() -> None:
     if arguments.task == "strips":
         cut_strips(arguments)
         return
-    if arguments.second is None:
+    if arguments.second is None and arguments.task != "export":
         parser.error(f"{arguments.task} needs two folders")
     if arguments.task == "train":
         network, steps_before = ReadingNetwork(), 0
@@ -108,13 +109,13 @@ def main() -> None:
     elif arguments.task == "measure":
         measure(arguments.first, load_network(arguments.second))
     else:
-        network = load_network(arguments.first)
-        made_from = {
+        graph = reading_graph_bytes(load_network(arguments.first))
+        origin = {
             "trained_on": TRAINED_ON,
             "steps": steps_in_all(arguments.first),
             "batch_size": BATCH_SIZE,
         }
-        export_reading_network(network, load_bundle(arguments.second), made_from)
+        save_network("reading", graph, LICENCE, origin)
 
 
 def cut_strips(arguments: argparse.Namespace) -> None:

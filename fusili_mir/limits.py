@@ -84,11 +84,6 @@ LIMITS: Mapping[str, Limit] = {
     "json_bytes": Limit(10 * _MB, "bytes of a manifest or settings in JSON", "ours have 20 kB"),
     "json_nesting": Limit(64, "levels of nested JSON", "ours have 6; what walks through it is recursive"),
     "graph_bytes": Limit(2 * _GIB, "bytes of an ONNX graph", "the largest message that protobuf reads"),
-    "weights_bytes": Limit(10 * _MB, "bytes of a table of weights in a bundle", "ours has 46 kB"),
-    "tensor_elements": Limit(
-        2**27, "elements of a tensor in a graph", "fifty times the largest of CLIP's; 0.5 GB in float32"
-    ),
-    "graph_nesting": Limit(64, "levels of nested ONNX graphs", "ours have none"),
     "clip_samples": Limit(
         2**24, "samples of a clip", "six minutes at 48 kHz; work memory is a multiple of it"
     ),

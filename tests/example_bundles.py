@@ -10,6 +10,7 @@ hears tones without overtones.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,16 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 from fusili_mir.arrays import Bool, Float32
-from fusili_mir.model.bundle import AudioSpec, Bundle, ImageSpec, Manifest, load_bundle, save_bundle
+from fusili_mir.decoding.certainty import STOP_CLUES, Certainty, StopWeights
+from fusili_mir.decoding.timing_law import TimingLaw
+from fusili_mir.model.bundle import (
+    AudioSpec,
+    Bundle,
+    ImageSpec,
+    Manifest,
+    load_bundle,
+    save_bundle,
+)
 
 __all__ = [
     "NATURALS",
@@ -39,8 +49,11 @@ NOTHING = len(NATURALS)
 
 SPACE_PX, MARGIN_SPACES, STRIP_PX, COLUMN_PX = 8, 6, 128, 4
 SAMPLE_RATE_HZ, FRAME_SAMPLES = 16_000, 640
+FRAME_SEC = FRAME_SAMPLES / SAMPLE_RATE_HZ
 AMPLITUDE = 0.4
 ATTACK_SEC, RELEASE_SEC = 0.004, 0.03
+_NO_CLUE = StopWeights(**dict.fromkeys((*STOP_CLUES, "base"), 0.0))
+AT_ITS_WORD = Certainty(replace(_NO_CLUE, own=1.0), replace(_NO_CLUE, spread=1.0, base=1.0))
 _CLEF_PX = 24  # at the left of every strip, not looked at
 
 
@@ -92,8 +105,17 @@ def sine_recording(
     return samples.astype(np.float32)
 
 
-def write_pitch_bundle(folder: Path, clip_sec: float | None = None) -> Bundle:
-    """Write the bundle and load it; with `clip_sec` its recordings are cut into clips of that length."""
+def write_pitch_bundle(
+    folder: Path,
+    clip_sec: float | None = None,
+    sample_rate_hz: int = SAMPLE_RATE_HZ,
+    is_calibrated: bool = True,
+) -> Bundle:
+    """Write the bundle and load it.
+
+    With `clip_sec` its recordings are cut into clips of that length. Unless it is not to be calibrated, what the
+    timing model says of its stops passes for fitted probabilities.
+    """
     image = ImageSpec(
         graph="image.onnx",
         sha256="",
@@ -115,13 +137,24 @@ def write_pitch_bundle(folder: Path, clip_sec: float | None = None) -> Bundle:
         input="waveforms",
         local_output="frames",
         global_output="audio_embedding",
-        sample_rate_hz=SAMPLE_RATE_HZ,
+        sample_rate_hz=sample_rate_hz,
         clip_sec=clip_sec,
-        frame_sec=FRAME_SAMPLES / SAMPLE_RATE_HZ,
+        frame_sec=FRAME_SEC,
         context_sec=0.08,
     )
-    manifest = Manifest("pitch", "tests", "fp32", NOTHING + 1, 20.0, image, audio, licence="CC0-1.0")
-    save_bundle(folder, manifest, pitch_image_graph(), pitch_audio_graph())
+    decoder = {"law": asdict(TimingLaw(certainty=AT_ITS_WORD, read_certainty=AT_ITS_WORD))}
+    manifest = Manifest(
+        "pitch",
+        "tests",
+        "fp32",
+        NOTHING + 1,
+        20.0,
+        image,
+        audio,
+        licence="CC0-1.0",
+        decoder=decoder if is_calibrated else {},
+    )
+    save_bundle(folder, manifest, pitch_image_graph(), pitch_audio_graph(sample_rate_hz))
     return load_bundle(folder)
 
 
@@ -153,8 +186,8 @@ def write_ink_bundle(folder: Path, clip_sec: float | None = 2.0) -> Bundle:
         global_output="audio_embedding",
         sample_rate_hz=SAMPLE_RATE_HZ,
         clip_sec=clip_sec,
-        frame_sec=FRAME_SAMPLES / SAMPLE_RATE_HZ,
-        context_sec=6 * FRAME_SAMPLES / SAMPLE_RATE_HZ,
+        frame_sec=FRAME_SEC,
+        context_sec=6 * FRAME_SEC,
     )
     manifest = Manifest("ink", "tests", "fp32", 2, 1.0, image, audio, licence="CC0-1.0")
     save_bundle(folder, manifest, ink_graph(), filter_graph())
@@ -251,16 +284,17 @@ def pitch_image_graph() -> bytes:
     return graph.finish("images", 4, "patches", "image_embedding")
 
 
-def pitch_audio_graph() -> bytes:
-    """Waveforms (B, n) -> which naturals sound in each frame of 640 samples (B, n / 640, 18)."""
+def pitch_audio_graph(sample_rate_hz: int = SAMPLE_RATE_HZ) -> bytes:
+    """Waveforms (B, n) -> which naturals sound in each frame of 40 ms (B, frames, 18)."""
+    frame_samples = round(FRAME_SEC * sample_rate_hz)
     graph = GraphBuilder()
-    frames = graph.add("Reshape", "waveforms", graph.axes(0, -1, FRAME_SAMPLES))
+    frames = graph.add("Reshape", "waveforms", graph.axes(0, -1, frame_samples))
     hertz = 440 * 2 ** ((np.array([midi_pitch(name) for name in NATURALS]) - 69) / 12)
-    phases = 2 * np.pi * np.arange(FRAME_SAMPLES)[:, None] * hertz / SAMPLE_RATE_HZ  # (640, 17)
+    phases = 2 * np.pi * np.arange(frame_samples)[:, None] * hertz / sample_rate_hz  # (640, 17)
     powers = [
         graph.add("Mul", wave, wave)
         for wave in (
-            graph.add("MatMul", frames, graph.constant(2 / FRAME_SAMPLES * basis))
+            graph.add("MatMul", frames, graph.constant(2 / frame_samples * basis))
             for basis in (np.cos(phases), np.sin(phases))
         )
     ]

@@ -79,7 +79,8 @@ def test_the_wheel_has_every_file_of_the_packages_and_the_recipes(wheel: zipfile
     [
         "fusili_mir/__init__.pyi",  # where the public names are stated, also when the package is used
         *(f"{package}/py.typed" for package in PACKAGES),
-        *(f"fusili_mir/models/small/{name}.onnx" for name in ("image", "audio", "attacks", "reading")),
+        *(f"fusili_mir/models/small/{name}.onnx" for name in ("image", "audio")),
+        *(f"fusili_mir/hearing/{name}" for name in ("onsets.onnx", "reading.onnx", "networks.json")),
         *(f"fusili_mir/models/small/{name}" for name in ("manifest.json", "README.md", "LICENSE.txt")),
         *(f"fusili_mir/demo/files/hensel_bitte.{ending}" for ending in ("mxl", "png", "ogg", "csv")),
         *(f"fusili_mir/pages/fonts/{name}" for name in ("LiberationSerif-Regular.ttf", "OFL.txt")),

@@ -13,14 +13,14 @@ from fusili_mir.alignment.playing_course import playing_course
 from fusili_mir.alignment.position_maps import get_position_maps
 from fusili_mir.alignment.results import Alignment
 from fusili_mir.arrays import Bool, Float64, Int64
-from fusili_mir.audio.attack_map import pitch_index
+from fusili_mir.audio.onset_map import pitch_index
 from fusili_mir.decoding.certainty import INTERVAL_PROBABILITY, NEAR_SEC, STOP_CLUES, StopWeights
 from fusili_mir.errors import InputError
 
 __all__ = ["SeenNotes", "fit_certainty", "notes_from_images", "notes_with_score"]
 
 _LEAST_SEC, _MOST_SEC = 0.001, 60.0  # errors are counted as at least and at most so much
-_ATTACK = STOP_CLUES.index("attack")
+_ACTIVATION = STOP_CLUES.index("activation")
 
 
 @dataclass(frozen=True)
@@ -49,10 +49,10 @@ class SeenNotes:
 def notes_with_score(
     alignment: Alignment, performance: Performance, bias_sec: float, group: str
 ) -> SeenNotes:
-    """Return the clues to the notes of a score: those to their stops, and the attacks of their own pitches."""
+    """Return the clues to the notes of a score: those to their stops, and how clear their own pitches are."""
     played, path = alignment.played, alignment.path
-    if played is None or path.clues is None or performance.audio.attacks is None:
-        raise InputError("expected an alignment with a symbolic score, and attacks")
+    if played is None or path.clues is None:
+        raise InputError("expected an alignment with a symbolic score")
     row_of = {str(note): row for row, note in enumerate(alignment.notes["id"])}
     rows = np.array([row_of.get(each, row_of.get(each.removesuffix("-1"), -1)) for each in performance.true])
     true_sec = np.array(list(performance.true.values()))
@@ -61,8 +61,10 @@ def notes_with_score(
     onset_sec = alignment.notes["onset_sec"][rows]
     used = (rows >= 0) & np.isfinite(onset_sec) & is_timed & (stop >= 0)
     clues = path.clues.of_stops[place[used]].copy()
-    attacks = performance.audio.attacks.at(onset_sec[used] + bias_sec)
-    clues[:, _ATTACK] = attacks[np.arange(len(clues)), pitch_index(alignment.notes["pitch"][rows][used])]
+    activations = performance.audio.onsets.at(onset_sec[used] + bias_sec)
+    clues[:, _ACTIVATION] = activations[
+        np.arange(len(clues)), pitch_index(alignment.notes["pitch"][rows][used])
+    ]
     return SeenNotes(group, clues, np.abs(onset_sec - true_sec)[used])
 
 

@@ -25,7 +25,6 @@ from fusili_benchmarks.held_out_pieces import Playing, choose_layouts, choose_pi
 from fusili_benchmarks.held_out_shifts import Shift
 from fusili_benchmarks.played_measures import play_midi, true_onsets
 from fusili_mir.arrays import Float64, Table
-from fusili_mir.errors import InputError
 from fusili_mir.geometry import FrameGrid
 from fusili_mir.model.encoded import EncodedAudio, EncodedScore
 from fusili_mir.model.encoder import Encoder
@@ -134,28 +133,26 @@ def excerpt(audio: EncodedAudio, start_sec: float, length_sec: float) -> Encoded
         float(end - first) * grid.frame_sec,
         grid.start_sec + float(first) * grid.frame_sec,
     )
-    envelope, attacks = audio.envelope, audio.attacks
-    if envelope is None or attacks is None:
-        raise InputError("expected a recording with its envelope and its attacks")
+    envelope, onsets = audio.envelope, audio.onsets
 
     def steps(start: float, step_sec: float) -> slice:
         return slice(round((cut.start_sec - start) / step_sec), round((cut.end_sec - start) / step_sec))
 
-    rows, struck = steps(envelope.start_sec, envelope.step_sec), steps(attacks.start_sec, attacks.step_sec)
+    rows, heard = steps(envelope.start_sec, envelope.step_sec), steps(onsets.start_sec, onsets.step_sec)
     return EncodedAudio(
         audio.frames[first:end],
         cut,
-        None,
+        audio.clip_embeddings[:0],
+        replace(
+            onsets,
+            activation=onsets.activation[heard],
+            start_sec=onsets.start_sec + heard.start * onsets.step_sec,
+        ),
         replace(
             envelope,
             rise=envelope.rise[rows],
             level=envelope.level[rows],
             start_sec=envelope.start_sec + rows.start * envelope.step_sec,
-        ),
-        replace(
-            attacks,
-            strength=attacks.strength[struck],
-            start_sec=attacks.start_sec + struck.start * attacks.step_sec,
         ),
     )
 

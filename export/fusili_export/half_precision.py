@@ -20,7 +20,7 @@ from fusili_export.parity import ParityRow, Reference
 from fusili_export.precision import front_end_nodes
 from fusili_mir.errors import FusiliError
 from fusili_mir.model.bundle import AudioSpec, ImageSpec
-from fusili_mir.model.onnxruntime_library import onnxruntime
+from fusili_mir.sessions.onnxruntime_library import onnxruntime
 from fusili_mir.worker_process import ending_with_caller
 
 __all__ = ["halve_graph", "try_half_precision", "why_not_half"]

@@ -18,7 +18,7 @@ from fusili_export.wrappers import TowerGraph
 from fusili_mir.arrays import Float32
 from fusili_mir.errors import FusiliError
 from fusili_mir.model.bundle import AudioSpec, ImageSpec
-from fusili_mir.model.sessions import open_session
+from fusili_mir.sessions.graph_session import open_session
 
 __all__ = [
     "MAX_DIFFERENCE",

@@ -16,7 +16,7 @@ from pathlib import Path
 import onnx
 
 from fusili_mir.errors import FusiliError
-from fusili_mir.model.onnxruntime_library import onnxruntime
+from fusili_mir.sessions.onnxruntime_library import onnxruntime
 from fusili_training.model.bundle_weights import SCOPES
 
 __all__ = ["front_end_nodes", "quantise_graph"]

@@ -1,11 +1,8 @@
-"""Putting a network that reads notes into a bundle."""
+"""The graph of a network that reads notes."""
 
 from __future__ import annotations
 
 import copy
-import hashlib
-from dataclasses import asdict, replace
-from typing import Any
 
 import numpy as np
 import torch
@@ -14,20 +11,17 @@ from torch import Tensor, nn
 from fusili_export.graphs import DEFAULT_OPSET, trace_module
 from fusili_mir.errors import FusiliError
 from fusili_mir.geometry import strip_height_px
-from fusili_mir.model.bundle import Bundle
-from fusili_mir.model.note_reading import (
+from fusili_mir.hearing.note_reading import (
     COLUMN_PX,
     MARGIN_SPACES,
     READING_INPUT,
     READING_OUTPUTS,
     SPACE_PX,
-    ReadingGraph,
 )
-from fusili_mir.model.sessions import open_session
-from fusili_mir.whole_files import write_bytes, write_text
+from fusili_mir.sessions.graph_session import open_session
 from fusili_training.reading.reading_network import ReadingNetwork
 
-__all__ = ["export_reading_network", "reading_graph_bytes"]
+__all__ = ["reading_graph_bytes"]
 
 _FILE = "reading.onnx"
 _CLOSE = 1e-3  # largest difference from torch, in logits
@@ -92,20 +86,3 @@ def reading_graph_bytes(network: ReadingNetwork) -> bytes:
                     f"{_CLOSE} at most"
                 )
     return graph
-
-
-def export_reading_network(network: ReadingNetwork, bundle: Bundle, made_from: dict[str, Any]) -> None:
-    """Write a network into a bundle, and name it in its manifest.
-
-    Parameters
-    ----------
-    network : ReadingNetwork
-    bundle : Bundle
-    made_from : dict
-        What the manifest says about its origin.
-    """
-    graph = reading_graph_bytes(network.eval())
-    spec = ReadingGraph(_FILE, hashlib.sha256(graph).hexdigest())
-    decoder = {**bundle.manifest.decoder, "reading": {**asdict(spec), **made_from}}
-    write_bytes(bundle.folder / _FILE, graph)
-    write_text(bundle.folder / "manifest.json", replace(bundle.manifest, decoder=decoder).to_json())

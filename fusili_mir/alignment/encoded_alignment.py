@@ -39,8 +39,9 @@ from fusili_mir.alignment.results import (
     aligned_notes,
     on_original_pages,
 )
-from fusili_mir.alignment.stop_pitches import evidence_of, pitches_of_notes
+from fusili_mir.alignment.stop_pitches import pitches_of_notes
 from fusili_mir.alignment.unfolding_choice import UnfoldChoice, Unfolding, choose_unfolding
+from fusili_mir.decoding.onset_evidence import OnsetEvidence
 from fusili_mir.decoding.rough_search import DecodingOptions
 from fusili_mir.decoding.stop_pins import StopPin
 from fusili_mir.decoding.warping_path import decode_path
@@ -170,19 +171,20 @@ def _align_notes(
     options: DecodingOptions,
     anchors: tuple[Anchor, ...],
 ) -> Alignment:
-    evidence = evidence_of(audio, pitches_of_notes(chosen.played, chosen.on_course), options.law)
+    pitches = pitches_of_notes(chosen.played, chosen.on_course)
+    evidence = OnsetEvidence(audio.onsets, audio.envelope, pitches, options.law)
     pins = pins_of_notes(anchors, pages, chosen.played, chosen.on_course)
-    found = decode_path(chosen.similarity, audio.grid, scale, options, audio.sound, evidence, pins)
+    found = decode_path(chosen.similarity, audio.grid, scale, audio.sound, evidence, options, pins)
     known = anchored_beats(anchors, chosen.played) if anchors else None
     times = note_times(
         chosen.played,
         chosen.on_course,
         found.times,
         audio.grid,
-        audio.attacks,
+        audio.onsets,
         options.law,
-        known,
         evidence.certainty,
+        known,
     )
     for anchor in anchors:
         if anchor.measure is None:

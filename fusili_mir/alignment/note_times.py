@@ -1,6 +1,6 @@
 """From the times of stops to the onsets and offsets of notes.
 
-Notes of a chord begin with the attacks of their own pitches; notes that share a stop with earlier ones are placed
+Notes of a chord begin with the onsets of their own pitches; notes that share a stop with earlier ones are placed
 by the tempo. Notes before the first or after the last stop that was heard have no time.
 """
 
@@ -14,7 +14,7 @@ from fusili_mir.alignment.played import PlayedScore
 from fusili_mir.alignment.playing_course import PlayingCourse
 from fusili_mir.alignment.tempo_map import TempoMap
 from fusili_mir.arrays import Bool, Float64, Int32, Int64
-from fusili_mir.audio.attack_map import AttackMap, pitch_index
+from fusili_mir.audio.onset_map import OnsetMap, pitch_index
 from fusili_mir.decoding.certainty import Certainty
 from fusili_mir.decoding.stop_times import StopTimes
 from fusili_mir.decoding.timing_law import TimingLaw
@@ -27,7 +27,7 @@ _MIN_DURATION_SEC = 0.02  # a cell of the grid on which stops are timed
 _LEAST_CHORD_SEC = (
     0.02  # how far notes of a chord may be from their stop, however near other stops are: a cell
 )
-_USUAL_ASYNCHRONY_SEC = 0.02  # set by hand: over which an attack counts less by a factor of e
+_USUAL_ASYNCHRONY_SEC = 0.02  # set by hand: over which an onset counts less by a factor of e
 
 
 @short_repr
@@ -68,10 +68,10 @@ def note_times(
     on_course: PlayingCourse,
     stops: StopTimes,
     grid: FrameGrid,
-    attacks: AttackMap | None = None,
-    law: TimingLaw | None = None,
+    onsets: OnsetMap,
+    law: TimingLaw,
+    certainty: Certainty | None,
     known: tuple[Float64, Float64] | None = None,
-    certainty: Certainty | None = None,
 ) -> NoteTimes:
     """Find when each note begins and ends.
 
@@ -83,29 +83,29 @@ def note_times(
     stops : StopTimes
     grid : FrameGrid
         Frames of the recording.
-    attacks : AttackMap, optional
-        Attacks in the recording: each note of a chord begins with that of its own pitch.
-    law : TimingLaw, optional
-        How late attacks are seen, and how far the notes of a chord may be from each other.
+    onsets : OnsetMap
+        Onset activations of the recording: each note of a chord begins with its own pitch.
+    law : TimingLaw
+        How late onsets are heard, and how far the notes of a chord may be from each other.
+    certainty : Certainty or None
+        How sure notes are whose pitches are heard more or less clearly than the others of their stop.
     known : (beats, seconds), optional
         Beats whose seconds are known, although nothing may begin there.
-    certainty : Certainty, optional
-        How sure notes are whose pitches are struck more strongly or weakly than the others of their stop.
 
     Returns
     -------
     NoteTimes
         A note ends where the score says, a grace note where the note that it leads to begins.
     """
-    notes, law = played.notes, law or TimingLaw()
+    notes = played.notes
     tempo = _tempo_map(played, on_course, stops)
     if known is not None:
         tempo = tempo.through(*known)
     stop = np.maximum(on_course.stop_of_note, 0)
     own_stop = (on_course.stop_of_note >= 0) & on_course.begins_stop
     onset_sec = np.where(own_stop, stops.onset_sec[stop], tempo.to_seconds(notes["onset_beat"]))
-    if attacks is not None and law.chord_sec:
-        onset_sec = _own_onsets(onset_sec, notes["pitch"], stops, stop, attacks, law)
+    if law.chord_sec:
+        onset_sec = _own_onsets(onset_sec, notes["pitch"], stops, stop, onsets, law)
     offset_sec = tempo.to_seconds(notes["onset_beat"] + notes["duration_beat"])
     first_sec = grid.audio_start_sec
     onset_sec = np.clip(onset_sec, first_sec, max(grid.end_sec - _MIN_DURATION_SEC, first_sec))
@@ -114,9 +114,9 @@ def note_times(
     placed = on_course.stop_of_note >= 0
     confidence = np.where(placed, stops.confidence[stop], 0.0)
     margin_sec = np.where(placed, stops.margin_sec[stop], np.nanmax(stops.margin_sec))
-    if attacks is not None and certainty is not None:
-        struck = _attack(attacks, onset_sec + law.bias_sec, notes["pitch"])
-        confidence, margin_sec = certainty.of_notes(confidence, margin_sec, struck - stops.attack[stop])
+    if certainty is not None:
+        heard_so = _activation(onsets, onset_sec + law.bias_sec, notes["pitch"])
+        confidence, margin_sec = certainty.of_notes(confidence, margin_sec, heard_so - stops.activation[stop])
     return NoteTimes(
         onset_sec=np.where(heard, onset_sec, np.nan),
         offset_sec=np.where(heard, offset_sec, np.nan),
@@ -127,9 +127,9 @@ def note_times(
 
 
 def _own_onsets(
-    onset_sec: Float64, pitch: Int32, stops: StopTimes, stop: Int64, attacks: AttackMap, law: TimingLaw
+    onset_sec: Float64, pitch: Int32, stops: StopTimes, stop: Int64, onsets: OnsetMap, law: TimingLaw
 ) -> Float64:
-    """Move each note to the attack of its own pitch, no further than half-way to the stops around its own."""
+    """Move each note to the onset of its own pitch, no further than half-way to the stops around its own."""
     heard = np.flatnonzero(stops.is_heard)
     times = stops.onset_sec[heard]
     gap_sec = np.diff(times, prepend=times[0] - 2 * law.chord_sec, append=times[-1] + 2 * law.chord_sec)
@@ -138,20 +138,20 @@ def _own_onsets(
     reach_sec = np.clip(nearest_sec[stop] / 2, _LEAST_CHORD_SEC, law.chord_sec)
     known = np.isfinite(onset_sec)
     moved = onset_sec.copy()
-    moved[known] = attacks.nearest(
+    moved[known] = onsets.nearest(
         onset_sec[known] + law.bias_sec, pitch_index(pitch[known]), reach_sec[known], _USUAL_ASYNCHRONY_SEC
     )
     moved[known] -= law.bias_sec
     return moved
 
 
-def _attack(attacks: AttackMap, seconds: Float64, pitch: Int32) -> Float64:
-    """Return how strongly each note is struck, in nats [shape=(n_notes,)]; 0 for those without a time."""
+def _activation(onsets: OnsetMap, seconds: Float64, pitch: Int32) -> Float64:
+    """Return how likely each note begins at its second, in nats [shape=(n_notes,)]; 0 without a time."""
     known = np.isfinite(seconds)
-    struck = np.zeros(len(seconds))
-    rows = attacks.at(seconds[known])
-    struck[known] = rows[np.arange(len(rows)), pitch_index(pitch[known])]
-    return struck
+    activation = np.zeros(len(seconds))
+    rows = onsets.at(seconds[known])
+    activation[known] = rows[np.arange(len(rows)), pitch_index(pitch[known])]
+    return activation
 
 
 def _tempo_map(played: PlayedScore, on_course: PlayingCourse, stops: StopTimes) -> TempoMap:

@@ -12,13 +12,15 @@ from dataclasses import dataclass, replace
 from fusili_mir.alignment.frame_places import frames_of_places
 from fusili_mir.alignment.note_places import NotePlaces, find_places
 from fusili_mir.alignment.position_maps import PlaceMoments
-from fusili_mir.alignment.stop_pitches import evidence_of, pitches_of_places
+from fusili_mir.alignment.stop_pitches import pitches_of_places
 from fusili_mir.arrays import Bool, Float64, Int64, Table
 from fusili_mir.decoding.course import reading_course
+from fusili_mir.decoding.onset_evidence import OnsetEvidence
 from fusili_mir.decoding.rough_search import DecodingOptions
 from fusili_mir.decoding.similarity import CourseSimilarity
 from fusili_mir.decoding.stop_pins import StopPin
 from fusili_mir.decoding.warping_path import WarpingPath, decode_path
+from fusili_mir.errors import InputError
 from fusili_mir.model.encoded import EncodedAudio, EncodedScore
 from fusili_mir.short_repr import short_repr
 
@@ -83,15 +85,19 @@ def decode_places(
     Raises
     ------
     InputError
-        If nothing in the recording sounds like the pages.
+        If nothing in the recording sounds like the pages, or their notes were not read.
     """
+    if score.pitches is None:
+        raise InputError(
+            "expected the pitches that are read off images; encode them with `Encoder.encode_pages`"
+        )
     by_column = CourseSimilarity(score.embeddings, score.mask, audio.frames, reading_course(columns))
     places = find_places(by_column, scale, score.axis, audio.sound.is_silent, is_mute, column_lengths)
     by_place = replace(by_column, course=places.course)
     options = options or DecodingOptions()
-    pitches = None if score.pitches is None else pitches_of_places(score.pitches, places.course)
-    evidence = evidence_of(audio, pitches, options.law)
+    pitches = pitches_of_places(score.pitches, places.course)
+    evidence = OnsetEvidence(audio.onsets, audio.envelope, pitches, options.law)
     pinned = () if pins is None else pins(places)
-    found = decode_path(by_place, audio.grid, scale, options, audio.sound, evidence, pinned)
+    found = decode_path(by_place, audio.grid, scale, audio.sound, evidence, options, pinned)
     frames = frames_of_places(found.path, places, found.times, by_column.course, score.axis, audio.grid)
     return DecodedPlaces(found.path, by_place, frames, places.moments(found.times, columns, score.axis))

@@ -23,12 +23,11 @@ def audio_at_speed(audio: EncodedAudio, frame_sec: float) -> EncodedAudio:
     factor = frame_sec / audio.grid.frame_sec
     if factor == 1.0:
         return audio
-    envelope, attacks = audio.envelope, audio.attacks
     return replace(
         audio,
         grid=_scaled(audio.grid, factor),
-        envelope=None if envelope is None else replace(envelope, step_sec=envelope.step_sec * factor),
-        attacks=None if attacks is None else replace(attacks, step_sec=attacks.step_sec * factor),
+        onsets=replace(audio.onsets, step_sec=audio.onsets.step_sec * factor),
+        envelope=replace(audio.envelope, step_sec=audio.envelope.step_sec * factor),
     )
 
 

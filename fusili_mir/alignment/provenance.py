@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from fusili_mir import __version__
+from fusili_mir.alignment.fitted_decoding import is_calibrated
 from fusili_mir.audio.recording import Recording
 from fusili_mir.boundary import file_name
 from fusili_mir.model.bundle import Bundle
@@ -48,6 +49,8 @@ class ModelOrigin:
         As in the manifest.
     image_sha256, audio_sha256 : str
         Checksums of the two graphs.
+    is_calibrated : bool
+        Whether probabilities and intervals were fitted for it.
     """
 
     name: str
@@ -56,6 +59,7 @@ class ModelOrigin:
     licence: str
     image_sha256: str
     audio_sha256: str
+    is_calibrated: bool
 
 
 @dataclass(frozen=True)
@@ -114,6 +118,7 @@ def find_provenance(pages: Pages, recording: Recording, bundle: Bundle) -> Prove
             manifest.licence,
             manifest.image.sha256,
             manifest.audio.sha256,
+            is_calibrated(bundle),
         ),
         options=excerpt,
         versions=_versions(),

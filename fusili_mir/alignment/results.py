@@ -157,6 +157,8 @@ class Alignment:
         elif self.repeats is not None:
             lines.append(f"  repeats: {self.repeats}")
         doubt = "" if self.is_reliable else ", LOW: is it a recording of this score?"
+        if self.made_with is not None and not self.made_with.model.is_calibrated:
+            doubt += ", not calibrated for this model"
         return "\n".join([*lines, f"  reliability: {self.reliability:.2f}{doubt}"])
 
     def _repr_html_(self) -> str:

@@ -7,19 +7,11 @@ import numpy as np
 from fusili_mir.alignment.played import PlayedScore
 from fusili_mir.alignment.playing_course import PlayingCourse
 from fusili_mir.arrays import Float32
-from fusili_mir.audio.attack_map import N_PITCHES, pitch_index
+from fusili_mir.audio.onset_map import N_PITCHES, pitch_index
 from fusili_mir.decoding.course import Course
-from fusili_mir.decoding.onset_evidence import (
-    AnyOnsets,
-    NoOnsets,
-    OnsetEvidence,
-    PitchedOnsets,
-    StopPitches,
-)
-from fusili_mir.decoding.timing_law import TimingLaw
-from fusili_mir.model.encoded import EncodedAudio
+from fusili_mir.decoding.onset_evidence import StopPitches
 
-__all__ = ["evidence_of", "pitches_of_notes", "pitches_of_places"]
+__all__ = ["pitches_of_notes", "pitches_of_places"]
 
 _MOST_NOTES = 6.0  # set by hand: read from one place of an image
 _FEWEST_NOTES = 0.05  # set by hand: where fewer are read, nothing is read that could be doubtful
@@ -47,21 +39,12 @@ def pitches_of_places(pitches: Float32, course: Course) -> StopPitches:
     Returns
     -------
     StopPitches
-        The most certain column of a place counts, pitch by pitch.
+        The most certain column of a place counts, pitch by pitch. Where nothing at all is read, no pitch counts.
     """
     weights = np.maximum.reduceat(pitches[course.columns], course.first[:-1], axis=0)
     expected = weights.sum(axis=1)
-    n_notes = np.clip(expected, 1.0, _MOST_NOTES).astype(np.float32)
+    n_notes = np.where(expected > 0, np.clip(expected, 1.0, _MOST_NOTES), 0.0).astype(np.float32)
     doubtful = np.asarray(np.sum(weights * (1 - weights), axis=1) / (expected + _FEWEST_NOTES), np.float32)
     return StopPitches(
         weights / np.maximum(expected, 1e-6)[:, None], n_notes, are_read=True, doubtful=doubtful
     )
-
-
-def evidence_of(audio: EncodedAudio, pitches: StopPitches | None, law: TimingLaw) -> OnsetEvidence:
-    """Return what is known about the onsets of a recording: those of pitches, of anything, or nothing."""
-    if audio.attacks is not None and pitches is not None and len(audio.attacks) > 1:
-        return PitchedOnsets(audio.attacks, pitches, law, audio.envelope)
-    if audio.envelope is not None and len(audio.envelope.rise) > 1:
-        return AnyOnsets(audio.envelope, law)
-    return NoOnsets(audio.grid.end_sec - audio.grid.start_sec, start_sec=audio.grid.start_sec)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-
 import numpy as np
 from scipy.fft import rfft
 from scipy.ndimage import maximum_filter1d
@@ -71,26 +69,8 @@ class EnvelopeMeter:
         self._rises = GrowingRows(np.float32, n_expected=n_steps)
         self._levels = GrowingRows(np.float32, n_expected=n_steps)
 
-    def listen(self, blocks: Iterable[Float32]) -> Iterator[Float32]:
-        """Measure blocks [shape=(n,)] and pass them on."""
-        for block in blocks:
-            self._measure(block)
-            yield block
-        self._measure(np.zeros(len(self._window) // 2, np.float32))
-
-    def envelope(self) -> SoundEnvelope:
-        """Return the envelope of all blocks so far."""
-        # A window sees a sound about half a lag before the onset reaches its middle. A rise from one step to a
-        # later one is therefore dated at the later one.
-        rise, level = self._rises.array(), self._levels.array()
-        kept = GrowingRows(np.float32, n_expected=len(rise))
-        for part in range(0, len(rise), _BLOCK_STEPS):
-            kept.add_sparse(
-                rise[part : part + _BLOCK_STEPS] * share_kept_of(level, part, part + _BLOCK_STEPS)
-            )
-        return SoundEnvelope(kept.array(), level, self._step_sec, self._start_sec)
-
-    def _measure(self, block: Float32) -> None:
+    def see(self, block: Float32) -> None:
+        """Measure a block [shape=(n,)]."""
         samples = np.concatenate((self._rest, block))
         length = len(self._window)
         if len(samples) < length:
@@ -112,3 +92,16 @@ class EnvelopeMeter:
         self._rises.add(rise**2 / np.maximum(rise + fall, _TINY))
         middle = windows[:, (length - self._step) // 2 : (length + self._step) // 2]
         self._levels.add(np.sqrt(np.square(middle).mean(axis=1, dtype=np.float32)))
+
+    def envelope(self) -> SoundEnvelope:
+        """Return the envelope of all blocks, once and at the end."""
+        self.see(np.zeros(len(self._window) // 2, np.float32))
+        # A window sees a sound about half a lag before the onset reaches its middle. A rise from one step to a
+        # later one is therefore dated at the later one.
+        rise, level = self._rises.array(), self._levels.array()
+        kept = GrowingRows(np.float32, n_expected=len(rise))
+        for part in range(0, len(rise), _BLOCK_STEPS):
+            kept.add_sparse(
+                rise[part : part + _BLOCK_STEPS] * share_kept_of(level, part, part + _BLOCK_STEPS)
+            )
+        return SoundEnvelope(kept.array(), level, self._step_sec, self._start_sec)

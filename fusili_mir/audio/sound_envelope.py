@@ -39,18 +39,10 @@ class FrameSound:
 
     Attributes
     ----------
-    onset : np.ndarray [shape=(M,)], float32
-        Log-odds that something began since the middle of the previous frame, in nats.
     is_silent : np.ndarray of bool [shape=(M,)]
     """
 
-    onset: Float32
     is_silent: Bool
-
-    @classmethod
-    def unknown(cls, n_frames: int) -> FrameSound:
-        """Return what is known about frames without an envelope: nothing."""
-        return cls(np.zeros(n_frames, np.float32), np.zeros(n_frames, np.bool_))
 
     @property
     def sounding(self) -> Int64:
@@ -106,14 +98,9 @@ class SoundEnvelope:
         centres_sec = grid.start_sec - self.start_sec + (np.arange(-1, len(grid)) + 0.5) * grid.frame_sec
         edges = np.clip(np.floor(centres_sec / self.step_sec).astype(np.int64) + 1, 0, len(self.rise))
         holds_steps = np.diff(edges) > 0
-        onset, loudest = (
-            np.maximum.reduceat(np.append(values, lowest), edges)[:-1]
-            for values, lowest in ((self.nats, -_MOST_NATS), (self.level, np.float32(0.0)))
-        )
+        loudest = np.maximum.reduceat(np.append(self.level, np.float32(0.0)), edges)[:-1]
         loud = float(np.quantile(self.level, 0.95)) if len(self.level) else 0.0
-        return FrameSound(
-            np.where(holds_steps, onset, -_MOST_NATS), ~holds_steps | (loudest <= _SILENT_SHARE * loud)
-        )
+        return FrameSound(~holds_steps | (loudest <= _SILENT_SHARE * loud))
 
     def nearest_onset(self, seconds: Float64, reach_sec: float) -> Float64:
         """Move moments to onsets nearby.

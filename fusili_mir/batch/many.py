@@ -29,9 +29,9 @@ from fusili_mir.errors import InputError, OutputError, option
 from fusili_mir.folder_lock import locked_folder
 from fusili_mir.model.bundle import Bundle, as_bundle
 from fusili_mir.model.encoder import Encoder
-from fusili_mir.model.sessions import usable_cpus
 from fusili_mir.output.alignment_files import check_formats
 from fusili_mir.progress import counted
+from fusili_mir.sessions.graph_session import usable_cpus
 from fusili_mir.whole_files import write_text
 
 __all__ = ["align_many"]

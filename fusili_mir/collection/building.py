@@ -80,7 +80,7 @@ def build_index(
     model : str, Path or Bundle, optional
         Model to encode with; by default the bundle that is installed with the package.
     device : str
-        See `fusili_mir.model.sessions.open_session`.
+        See `fusili_mir.sessions.graph_session.open_session`.
     remove_missing : bool
         Whether to remove from the index what is no longer on the disk.
     repair : bool

@@ -134,7 +134,7 @@ def search(
     model : str, Path, Bundle or Encoder, optional
         Model that encoded the index; by default the bundle that is installed with the package.
     device : str
-        See `fusili_mir.model.sessions.open_session`.
+        See `fusili_mir.sessions.graph_session.open_session`.
     candidates : int
         Number of pieces of each kind that are looked at in full; more for collections of many thousand.
 

@@ -37,33 +37,30 @@ NEAR_SEC = 0.1
 """How near the truth a time is that counts as right."""
 
 _LEAST = 1e-5  # what a probability is from 0 and 1, at least: as far as its log-odds are believed
-_LEAST_MARGIN_SEC, _MOST_MARGIN_SEC = 0.005, 60.0  # half a step of an attack map; beyond a minute all is lost
+_LEAST_MARGIN_SEC, _MOST_MARGIN_SEC = 0.005, 60.0  # half a step of an onset map; beyond a minute all is lost
 
 
 @dataclass(frozen=True)
 class StopWeights:
-    """Weights of the clues to a stop; see `StopClues`, whose names they have.
-
-    Those that stand after the base count for nothing in bundles that were fitted without them.
-    """
+    """Weights of the clues to a stop; see `StopClues`, whose names they have."""
 
     own: float
     near: float
     around: float
     whole: float
-    attack: float
+    activation: float
     unsteady: float
     unsteady_near: float
     moved: float
     lasting: float
     spread: float
     base: float
-    rival: float = 0.0
-    earlier: float = 0.0
-    later: float = 0.0
-    passed: float = 0.0
-    weakest: float = 0.0
-    doubtful: float = 0.0
+    rival: float
+    earlier: float
+    later: float
+    passed: float
+    weakest: float
+    doubtful: float
 
 
 STOP_CLUES = tuple(each.name for each in fields(StopWeights) if each.name != "base")
@@ -127,22 +124,24 @@ class Certainty:
         margin_sec = np.exp(np.minimum(weighted(clues, self.margin), most))
         return np.asarray(np.maximum(margin_sec, _LEAST_MARGIN_SEC))
 
-    def of_notes(self, probability: Float64, margin_sec: Float64, attack: Float64) -> tuple[Float64, Float64]:
-        """Return the probabilities and margins of notes that are struck more strongly or weakly than their stop.
+    def of_notes(
+        self, probability: Float64, margin_sec: Float64, activation: Float64
+    ) -> tuple[Float64, Float64]:
+        """Return the probabilities and margins of notes that are heard more or less clearly than their stop.
 
         Parameters
         ----------
         probability, margin_sec : np.ndarray [shape=(n,)]
             Those of the stops; what is certain stays so.
-        attack : np.ndarray [shape=(n,)]
-            Attack of each note minus that of its stop.
+        activation : np.ndarray [shape=(n,)]
+            Onset activation of each note minus that of its stop, in nats.
 
         Returns
         -------
         probability, margin_sec : np.ndarray [shape=(n,)]
         """
-        moved = _probability(log_odds(probability) + self.right.attack * attack)
-        wider = np.minimum(margin_sec * np.exp(self.margin.attack * attack), _MOST_MARGIN_SEC)
+        moved = _probability(log_odds(probability) + self.right.activation * activation)
+        wider = np.minimum(margin_sec * np.exp(self.margin.activation * activation), _MOST_MARGIN_SEC)
         settled = (probability >= 1.0) | (probability <= 0.0)
         return np.where(settled, probability, moved), np.where(settled, margin_sec, wider)
 

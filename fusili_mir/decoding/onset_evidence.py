@@ -1,32 +1,31 @@
 """What the sound says about when each stop begins.
 
-Where the pitches of stops are known from a symbolic score, or can be read from an image, a stop begins where its
-own pitches are struck; otherwise, where anything begins.
+A stop begins where notes of its pitches do. A symbolic score says which; where they are read from an image, and
+less certain, the beginning of anything counts as well.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol
 
 import numpy as np
 
 from fusili_mir.arrays import Float32, Float64, Int64
-from fusili_mir.audio.attack_map import N_PITCHES, AttackMap
+from fusili_mir.audio.onset_map import N_PITCHES, OnsetMap
 from fusili_mir.audio.sound_envelope import SoundEnvelope
 from fusili_mir.decoding.certainty import NEAR_SEC, Certainty
 from fusili_mir.decoding.timing_law import TimingLaw
 
-__all__ = ["AnyOnsets", "NearbyAttacks", "NoOnsets", "OnsetEvidence", "PitchedOnsets", "StopPitches"]
+__all__ = ["NearbyOnsets", "OnsetEvidence", "StopPitches"]
 
 _GROUP = 2  # steps in a cell of the grid on which stops are timed
-_SPREAD_STEPS = 3.0  # set by hand: over which an attack counts less by a factor of e
+_SPREAD_STEPS = 3.0  # set by hand: over which an onset counts less by a factor of e
 _KEPT_CELLS = 2**12  # about 80 s
-_CUT_SEC = 0.15  # the longest window of an attack map, and some steps
+_CUT_SEC = 0.15  # set by hand: within which what sounds from the start on seems to begin
 # Chosen on the 27 human performances: how far from a stop its own pitches are looked for, from where another time
-# would be wrong on, and how long the attack of a stop itself goes on.
-_ELSEWHERE_SEC, _OWN_ATTACK_SEC = 0.2, 0.05
+# would be wrong on, and how long the onset of a stop itself goes on.
+_ELSEWHERE_SEC, _OWN_ONSET_SEC = 0.2, 0.05
 
 
 @dataclass(frozen=True)
@@ -36,9 +35,9 @@ class StopPitches:
     Attributes
     ----------
     weights : np.ndarray [shape=(P, 88)], float32
-        Share of each pitch of an attack map in each stop; they add up to 1.
+        Share of each pitch of an onset map in each stop; they add up to 1.
     n_notes : np.ndarray [shape=(P,)], float32
-        Number of notes of each stop, as far as it is known; at least 1.
+        Number of notes of each stop, as far as it is known: at least 1, or 0 if its pitches say nothing.
     are_read : bool
         Whether they were read from an image, and are less certain than those of a score.
     doubtful : np.ndarray [shape=(P,)], float32, optional
@@ -52,16 +51,15 @@ class StopPitches:
 
 
 @dataclass(frozen=True)
-class NearbyAttacks:
-    """What is struck before and after some stops; all of shape (n,), and 0 where that is not known.
+class NearbyOnsets:
+    """What begins before and after some stops; all of shape (n,), and 0 where that is not known.
 
     Attributes
     ----------
     earlier, later : np.ndarray
-        How much more strongly the pitches of each are struck 0.1 to 0.2 s before or after it than at its time, in
-        nats.
+        How much more likely the pitches of each begin 0.1 to 0.2 s before or after it than at its time, in nats.
     passed : np.ndarray
-        Strength of the strongest attack between it and the next one.
+        Strongest activation of any pitch between it and the next one.
     doubtful : np.ndarray
         See `StopPitches`.
     """
@@ -72,90 +70,37 @@ class NearbyAttacks:
     doubtful: Float64
 
     @classmethod
-    def unknown(cls, n_stops: int) -> NearbyAttacks:
+    def unknown(cls, n_stops: int) -> NearbyOnsets:
         """Say nothing about some stops."""
         return cls(*np.zeros((4, n_stops)))
 
 
-class OnsetEvidence(Protocol):
-    """Log-likelihood ratios of onsets, on a grid of cells of `cell_sec`."""
-
-    @property
-    def cell_sec(self) -> float:
-        """Duration of a cell."""
-        ...
-
-    @property
-    def start_sec(self) -> float:
-        """Moment at which the first cell begins."""
-        ...
-
-    @property
-    def n_cells(self) -> int:
-        """Number of cells."""
-        ...
-
-    @property
-    def sound_weight(self) -> float:
-        """Share of the likelihoods of frames that counts beside it."""
-        ...
-
-    @property
-    def certainty(self) -> Certainty | None:
-        """How sure results are; None where that is not known."""
-        ...
-
-    def nats(self, stop: int, cells: slice) -> Float32:
-        """Return the log-likelihood ratio that a stop begins in each of some cells [shape=(n,)]."""
-        ...
-
-    def block(self, cells: Int64, stops: slice) -> Float32:
-        """Return the log-likelihood ratio that these stops, rather than others, begin in ranges of cells.
-
-        The best cell of a range counts [shape=(n_ranges, n_stops)]. Each reaches up to the next one, and `cells`
-        has one more for the end.
-        """
-        ...
-
-    def refined(self, stops: Int64, seconds: Float64) -> Float64:
-        """Move the beginnings of stops, known to a cell, to onsets nearby."""
-        ...
-
-    def attack(self, stops: Int64, seconds: Float64) -> Float64:
-        """Return how strongly each stop is struck at its second, in nats [shape=(n,)]; 0 if that is not known."""
-        ...
-
-    def nearby(self, stops: Int64, seconds: Float64) -> NearbyAttacks:
-        """Return what is struck before and after stops that begin at some seconds, which increase."""
-        ...
-
-
 @dataclass(frozen=True)
-class PitchedOnsets:
-    """Evidence from the attacks of the pitches of each stop.
+class OnsetEvidence:
+    """Log-likelihood ratios of onsets, on a grid of cells of `cell_sec`.
 
     Attributes
     ----------
-    attacks : AttackMap
+    onsets : OnsetMap
+    envelope : SoundEnvelope
+        Onsets of anything, which count as well where pitches were read.
     pitches : StopPitches
     law : TimingLaw
-    envelope : SoundEnvelope, optional
-        Onsets of anything, which count as well where the pitches are not certain.
     """
 
-    attacks: AttackMap
+    onsets: OnsetMap
+    envelope: SoundEnvelope
     pitches: StopPitches
     law: TimingLaw
-    envelope: SoundEnvelope | None = None
 
     @cached_property
     def _cells(self) -> _Cells:
-        return _Cells(self.attacks)
+        return _Cells(self.onsets)
 
     @cached_property
     def _of_anything(self) -> Float32 | None:
         """Log-likelihood ratio that anything begins in each cell, which uncertain pitches leave room for."""
-        if self.envelope is None or not self.pitches.are_read:
+        if not self.pitches.are_read:
             return None
         steps = self.envelope.nats[: self.n_cells * _GROUP]
         steps = np.pad(steps, (0, self.n_cells * _GROUP - len(steps)))
@@ -165,17 +110,17 @@ class PitchedOnsets:
     @property
     def cell_sec(self) -> float:
         """Duration of a cell."""
-        return _GROUP * self.attacks.step_sec
+        return _GROUP * self.onsets.step_sec
 
     @property
     def start_sec(self) -> float:
         """Moment at which the first cell begins: half a step before the moment of its first step."""
-        return self.attacks.start_sec - self.attacks.step_sec / 2
+        return self.onsets.start_sec - self.onsets.step_sec / 2
 
     @property
     def n_cells(self) -> int:
         """Number of cells."""
-        return len(self.attacks) // _GROUP
+        return len(self.onsets) // _GROUP
 
     @property
     def sound_weight(self) -> float:
@@ -196,51 +141,55 @@ class PitchedOnsets:
         return _without_cut(nats, np.arange(cells.start, cells.start + len(nats)), self.cell_sec)
 
     def block(self, cells: Int64, stops: slice) -> Float32:
-        """Return the log-likelihood ratio that these stops begin in ranges of cells, by their pitches."""
+        """Return the log-likelihood ratio that these stops, rather than others, begin in ranges of cells.
+
+        The best cell of a range counts [shape=(n_ranges, n_stops)]. Each reaches up to the next one, and `cells`
+        has one more for the end.
+        """
         strength = self._cells.best_of_ranges(cells) @ self.pitches.weights[stops].T
         nats = self.law.onset_nats(strength, self.pitches.n_notes[stops], self.pitches.are_read)
         return _without_cut(nats, cells[:-1], self.cell_sec)
 
     def refined(self, stops: Int64, seconds: Float64) -> Float64:
-        """Move the beginnings of stops to the strongest attack of their pitches nearby.
+        """Move the beginnings of stops, known to a cell, to the strongest onset of their pitches nearby.
 
-        Pitches that are read may be wrong: where they are hardly struck, any onset is taken.
+        Pitches that are read may be wrong: where they hardly begin, any onset is taken.
         """
         if not self.law.refine_sec:
             return seconds
-        strength, weights = self.attacks.strength, self.pitches.weights[stops]
-        at = self.attacks.steps(seconds)
-        reach = round(self.law.refine_sec / self.attacks.step_sec)
+        activation, weights = self.onsets.activation, self.pitches.weights[stops]
+        at = self.onsets.steps(seconds)
+        reach = round(self.law.refine_sec / self.onsets.step_sec)
         away = np.arange(-reach - 1, reach + 2)
-        around = np.clip(at[:, None] + away, 0, len(strength) - 1)
+        around = np.clip(at[:, None] + away, 0, len(activation) - 1)
         # n: stops, p: pitches
-        seen = np.stack([np.einsum("np,np->n", strength[step], weights) for step in around.T], axis=1)
-        peak_sec, strongest = _peaks(seen, at, away, self.attacks.step_sec, self.attacks.start_sec, self.law)
-        if self.envelope is not None and self.pitches.are_read:
-            any_sec = _nearest_onset(self.envelope, seconds, self.law)
+        seen = np.stack([np.einsum("np,np->n", activation[step], weights) for step in around.T], axis=1)
+        peak_sec, strongest = _peaks(seen, at, away, self.onsets.step_sec, self.onsets.start_sec, self.law)
+        if self.pitches.are_read:
+            any_sec = self.envelope.nearest_onset(seconds, self.law.refine_sec + self.envelope.step_sec)
             return np.where(strongest > self.law.read_onset_strength, peak_sec, any_sec)
         return np.where(strongest > self.law.faintest_strength, peak_sec, seconds)
 
-    def attack(self, stops: Int64, seconds: Float64) -> Float64:
-        """Return the mean attack of the pitches of each stop at its second, in nats [shape=(n,)]."""
+    def activation(self, stops: Int64, seconds: Float64) -> Float64:
+        """Return the mean activation of the pitches of each stop at its second, in nats [shape=(n,)]."""
         weights = self.pitches.weights[stops]
-        struck = np.einsum("np,np->n", self.attacks.at(seconds + self.law.bias_sec), weights)
+        struck = np.einsum("np,np->n", self.onsets.at(seconds + self.law.bias_sec), weights)
         return np.asarray(struck, dtype=np.float64)
 
-    def nearby(self, stops: Int64, seconds: Float64) -> NearbyAttacks:
-        """Return what is struck before and after stops that begin at some seconds, which increase."""
-        attacks, faintest, doubtful = self.attacks, self.law.faintest_strength, self.pitches.doubtful
-        step = attacks.steps(seconds + self.law.bias_sec)
-        nearest, furthest = (round(sec / attacks.step_sec) for sec in (NEAR_SEC, _ELSEWHERE_SEC))
-        away = np.arange(nearest, furthest + 1, 2)  # an attack is seen in some steps around it
-        weights, own = self.pitches.weights[stops], self.attack(stops, seconds)
+    def nearby(self, stops: Int64, seconds: Float64) -> NearbyOnsets:
+        """Return what begins before and after stops that begin at some seconds, which increase."""
+        onsets, faintest, doubtful = self.onsets, self.law.faintest_strength, self.pitches.doubtful
+        step = onsets.steps(seconds + self.law.bias_sec)
+        nearest, furthest = (round(sec / onsets.step_sec) for sec in (NEAR_SEC, _ELSEWHERE_SEC))
+        away = np.arange(nearest, furthest + 1, 2)  # an onset is seen in some steps around it
+        weights, own = self.pitches.weights[stops], self.activation(stops, seconds)
         earlier, later = (
-            np.log(_strongest_mean(attacks, step[:, None] + each, weights) + faintest) - own
+            np.log(_strongest_mean(onsets, step[:, None] + each, weights) + faintest) - own
             for each in (-away, away)
         )
-        reach = round(_OWN_ATTACK_SEC / attacks.step_sec)
-        passed = attacks.strongest_between(step[:-1] + reach, step[1:] - reach)
-        return NearbyAttacks(
+        reach = round(_OWN_ONSET_SEC / onsets.step_sec)
+        passed = onsets.strongest_between(step[:-1] + reach, step[1:] - reach)
+        return NearbyOnsets(
             earlier,
             later,
             np.append(passed, np.zeros(min(len(stops), 1))),
@@ -248,131 +197,14 @@ class PitchedOnsets:
         )
 
 
-@dataclass(frozen=True)
-class AnyOnsets:
-    """Evidence from the envelope alone, the same for all stops.
-
-    Attributes
-    ----------
-    envelope : SoundEnvelope
-    law : TimingLaw
-    """
-
-    envelope: SoundEnvelope
-    law: TimingLaw
-
-    @property
-    def cell_sec(self) -> float:
-        """Duration of a cell."""
-        return _GROUP * self.envelope.step_sec
-
-    @property
-    def start_sec(self) -> float:
-        """Moment at which the first cell begins: half a step before the moment of its first step."""
-        return self.envelope.start_sec - self.envelope.step_sec / 2
-
-    @property
-    def n_cells(self) -> int:
-        """Number of cells."""
-        return len(self.envelope.rise) // _GROUP
-
-    @property
-    def sound_weight(self) -> float:
-        """Share of the likelihoods of frames that counts beside it."""
-        return self.law.sound_weight
-
-    @property
-    def certainty(self) -> Certainty | None:
-        """How sure results are; None where that was not fitted."""
-        return self.law.read_certainty
-
-    def nats(self, stop: int, cells: slice) -> Float32:
-        """Return the log-likelihood ratio that something begins in each of some cells [shape=(n,)]."""
-        steps = self.envelope.nats[cells.start * _GROUP : cells.stop * _GROUP]
-        weighted = (self.law.envelope_weight * steps.reshape(-1, _GROUP).max(axis=1)).astype(np.float32)
-        return _without_cut(weighted, np.arange(cells.start, cells.start + len(weighted)), self.cell_sec)
-
-    def block(self, cells: Int64, stops: slice) -> Float32:
-        """Return zeros: what begins may be any stop."""
-        return np.zeros((len(cells) - 1, stops.stop - stops.start), np.float32)
-
-    def refined(self, stops: Int64, seconds: Float64) -> Float64:
-        """Move the beginnings of stops to the onset nearest to them."""
-        return _nearest_onset(self.envelope, seconds, self.law)
-
-    def attack(self, stops: Int64, seconds: Float64) -> Float64:
-        """Return zeros: which pitches are struck is not known."""
-        return np.zeros(len(stops))
-
-    def nearby(self, stops: Int64, seconds: Float64) -> NearbyAttacks:
-        """Return zeros."""
-        return NearbyAttacks.unknown(len(stops))
-
-
-@dataclass(frozen=True)
-class NoOnsets:
-    """No evidence: nothing is known about the sound but its embeddings.
-
-    Attributes
-    ----------
-    duration_sec : float
-        Length of the recording.
-    cell_sec : float
-    start_sec : float
-    """
-
-    duration_sec: float
-    cell_sec: float = 0.02
-    start_sec: float = 0.0
-
-    @property
-    def n_cells(self) -> int:
-        """Number of cells."""
-        return max(1, int(np.ceil(self.duration_sec / self.cell_sec)))
-
-    @property
-    def sound_weight(self) -> float:
-        """All of the likelihoods of frames counts: there is nothing else."""
-        return 1.0
-
-    @property
-    def certainty(self) -> None:
-        """Nothing is known about posteriors without onsets."""
-
-    def nats(self, stop: int, cells: slice) -> Float32:
-        """Return zeros."""
-        return np.zeros(cells.stop - cells.start, np.float32)
-
-    def block(self, cells: Int64, stops: slice) -> Float32:
-        """Return zeros."""
-        return np.zeros((len(cells) - 1, stops.stop - stops.start), np.float32)
-
-    def refined(self, stops: Int64, seconds: Float64) -> Float64:
-        """Return the beginnings as they are."""
-        return seconds
-
-    def attack(self, stops: Int64, seconds: Float64) -> Float64:
-        """Return zeros."""
-        return np.zeros(len(stops))
-
-    def nearby(self, stops: Int64, seconds: Float64) -> NearbyAttacks:
-        """Return zeros."""
-        return NearbyAttacks.unknown(len(stops))
-
-
-def _nearest_onset(envelope: SoundEnvelope, seconds: Float64, law: TimingLaw) -> Float64:
-    """Move moments to the onset of anything nearby."""
-    return envelope.nearest_onset(seconds, law.refine_sec + envelope.step_sec) if law.refine_sec else seconds
-
-
-def _strongest_mean(attacks: AttackMap, steps: Int64, weights: Float32) -> Float64:
-    """Return the strongest of the mean attacks of stops at some steps each [shape=(n,)].
+def _strongest_mean(onsets: OnsetMap, steps: Int64, weights: Float32) -> Float64:
+    """Return the strongest of the mean activations of stops at some steps each [shape=(n,)].
 
     `steps` has the shape (n, m), and `weights` (n, 88).
     """
     strongest = np.zeros(len(steps), np.float32)
-    for each in np.clip(steps, 0, len(attacks) - 1).T:  # n: stops, p: pitches
-        np.maximum(strongest, np.einsum("np,np->n", attacks.strength[each], weights), out=strongest)
+    for each in np.clip(steps, 0, len(onsets) - 1).T:  # n: stops, p: pitches
+        np.maximum(strongest, np.einsum("np,np->n", onsets.activation[each], weights), out=strongest)
     return strongest.astype(np.float64)
 
 
@@ -385,27 +217,25 @@ def _without_cut(nats: Float32, cells: Int64, cell_sec: float) -> Float32:
 
 
 class _Cells:
-    """The strongest attacks in cells of `_GROUP` steps, of which only those are kept that were asked for last."""
+    """The strongest activations in cells of `_GROUP` steps; only those are kept that were asked for last."""
 
-    def __init__(self, attacks: AttackMap) -> None:
-        self._attacks = attacks
+    def __init__(self, onsets: OnsetMap) -> None:
+        self._onsets = onsets
         self._first, self._kept = 0, np.empty((0, N_PITCHES), np.float32)
 
     def __len__(self) -> int:
-        return len(self._attacks) // _GROUP
+        return len(self._onsets) // _GROUP
 
     def some(self, cells: slice) -> Float32:
-        """Return the attacks of some cells [shape=(n, 88)]."""
+        """Return the activations in some cells [shape=(n, 88)]."""
         first, end, _ = cells.indices(len(self))
         if not self._first <= first <= end <= self._first + len(self._kept):
             self._first = first // _KEPT_CELLS * _KEPT_CELLS
-            self._kept = self._attacks.pooled(
-                _GROUP, slice(self._first, -(-end // _KEPT_CELLS) * _KEPT_CELLS)
-            )
+            self._kept = self._onsets.pooled(_GROUP, slice(self._first, -(-end // _KEPT_CELLS) * _KEPT_CELLS))
         return self._kept[first - self._first : max(first, end) - self._first]
 
     def best_of_ranges(self, cells: Int64) -> Float32:
-        """Return the strongest attacks in ranges of cells, each up to the next one [shape=(n_ranges, 88)]."""
+        """Return the strongest activations in ranges of cells, each up to the next one [shape=(n_ranges, 88)]."""
         begins = np.clip(cells[:-1], 0, len(self) - 1)
         end = int(np.clip(cells[-1], begins[-1] + 1, len(self)))
         some = self.some(slice(int(begins[0]), end))

@@ -224,7 +224,7 @@ class _Edge:
         """Return what a stop gains by beginning in each cell.
 
         What speaks against an onset hardly counts: how many stops there are is for the tempo to say, not for
-        attacks that are hardly heard. At a cut everything that sounds seems to begin, so there nothing counts.
+        onsets that are hardly heard. At a cut everything that sounds seems to begin, so there nothing counts.
         """
         cells = slice(int(self.cells[0]), int(self.cells[-1]) + 1)
         nats = self.evidence.nats(int(self.stops[number]), cells)

@@ -23,7 +23,7 @@ import numpy as np
 
 from fusili_mir.arrays import Bool, Float32, Float64, Int32, Int64
 from fusili_mir.decoding.certainty import NEAR_SEC
-from fusili_mir.decoding.onset_evidence import NearbyAttacks, OnsetEvidence
+from fusili_mir.decoding.onset_evidence import NearbyOnsets, OnsetEvidence
 from fusili_mir.decoding.stop_clues import StopClues
 from fusili_mir.decoding.stop_likelihoods import StopLikelihoods
 from fusili_mir.decoding.stop_pins import Stretch
@@ -157,7 +157,7 @@ def time_stops(
     if pins.are_too_close:
         evenly_sec = pins.evenly(course.start[stops])
         lost_sec = np.full(len(stops), pins.stretch.to_sec - pins.stretch.from_sec)
-        nearby = NearbyAttacks.unknown(len(stops))
+        nearby = NearbyOnsets.unknown(len(stops))
         unknown = StopClues(probability, lost_sec, probability, evenly_sec, lost_sec, path_sec, rival, nearby)
         return TimedStops(stops, evenly_sec, probability, lost_sec, unknown.table())
     for each in _ROUNDS:
@@ -178,7 +178,7 @@ def time_stops(
     seen = StopClues(
         probability,
         spread_sec,
-        evidence.attack(stops, seconds),
+        evidence.activation(stops, seconds),
         seconds,
         np.array(expected_sec),
         path_sec,

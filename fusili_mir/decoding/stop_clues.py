@@ -8,7 +8,7 @@ import numpy as np
 
 from fusili_mir.arrays import Float64
 from fusili_mir.decoding.certainty import log_odds
-from fusili_mir.decoding.onset_evidence import NearbyAttacks
+from fusili_mir.decoding.onset_evidence import NearbyOnsets
 
 __all__ = ["StopClues"]
 
@@ -29,26 +29,26 @@ class StopClues:
         Probability under the timing model that each begins within 0.1 s of its time.
     spread_sec : np.ndarray
         Standard deviation of its beginning around its time, under the same model.
-    attack : np.ndarray
-        How strongly its pitches are struck there, in nats.
+    activation : np.ndarray
+        How likely its pitches begin there, in nats.
     seconds, expected_sec : np.ndarray
         When it begins, and how long it lasts at the local tempo.
     arrival_sec : np.ndarray
         When the path from frame to stop arrives at it.
     rival : np.ndarray
         How much likelier its time is than any that is more than 0.1 s away, in nats.
-    nearby : NearbyAttacks
-        What is struck before and after it.
+    nearby : NearbyOnsets
+        What begins before and after it.
     """
 
     posterior: Float64
     spread_sec: Float64
-    attack: Float64
+    activation: Float64
     seconds: Float64
     expected_sec: Float64
     arrival_sec: Float64
     rival: Float64
-    nearby: NearbyAttacks
+    nearby: NearbyOnsets
 
     def table(self) -> Float64:
         """Return the clues in the order of `STOP_CLUES` [shape=(n, n_clues)].
@@ -57,8 +57,8 @@ class StopClues:
         over 10 stops to either side, and over all. `unsteady` is how far the logarithm of the duration before or
         after it is from the local tempo, `unsteady_near` the mean over 3 stops to either side. `moved` is the
         logarithm of its distance from the path, `lasting` that of its duration, `spread` that of its spread.
-        `passed` is the strongest attack of anything between it and the stops beside it, `weakest` the weakest
-        attack of its own and theirs: a chord that is rolled, an ornament, a note that is missing or not read.
+        `passed` is the strongest onset of anything between it and the stops beside it, `weakest` the weakest
+        onset of its own and theirs: a chord that is rolled, an ornament, a note that is missing or not read.
         """
         odds = log_odds(self.posterior)
         lasting_sec = np.append(np.diff(self.seconds), self.expected_sec[-1:])
@@ -72,7 +72,7 @@ class StopClues:
                 _mean_around(odds, _NEAR),
                 _mean_around(odds, _AROUND),
                 np.full(len(odds), odds.mean() if len(odds) else 0.0),
-                self.attack,
+                self.activation,
                 np.maximum(unsteady, np.append(0.0, unsteady[:-1])[: len(unsteady)]),
                 _mean_around(unsteady, _NEAR),
                 np.log(moved_sec + _USUAL_MOVE_SEC),
@@ -82,7 +82,7 @@ class StopClues:
                 self.nearby.earlier,
                 self.nearby.later,
                 np.maximum(passed, np.append(0.0, passed[:-1])[: len(passed)]),
-                _least_beside(self.attack),
+                _least_beside(self.activation),
                 self.nearby.doubtful,
             ),
             axis=1,

@@ -26,7 +26,7 @@ class StopTimes:
     margin_sec : np.ndarray [shape=(P,)]
         By how much each may begin earlier or later, with a probability of `INTERVAL_PROBABILITY`; NaN for stops
         without an onset.
-    attack : np.ndarray [shape=(P,)]
+    activation : np.ndarray [shape=(P,)]
         How strongly its pitches are struck there, in nats; 0 where that is not known.
     """
 
@@ -34,7 +34,7 @@ class StopTimes:
     end_sec: float
     confidence: Float64
     margin_sec: Float64
-    attack: Float64
+    activation: Float64
 
     @property
     def is_heard(self) -> Bool:

@@ -27,19 +27,19 @@ class TimingLaw:
     Attributes
     ----------
     onset_weight : float
-        Nats per e-fold of attack strength, for a stop of one note; it grows with the square root of the notes.
+        Nats per e-fold of onset activation, for a stop of one note; it grows with the square root of the notes.
     onset_strength : float
-        Strength of the attack of a pitch at which an onset is as likely as not.
+        Activation of a pitch at which an onset is as likely as not.
     read_onset_weight, read_onset_strength : float
-        The same where pitches are read from an image, and are less certain. Where they are struck less strongly
+        The same where pitches are read from an image, and are less certain. Where they are heard less clearly
         than that, an onset is refined to that of anything.
     faintest_strength, most_onset_nats, least_onset_nats : float
-        Added to strengths before the logarithm; bounds of the log-ratio, before the weight.
+        Added to activations before the logarithm; bounds of the log-ratio, before the weight.
     arrival_weight : float
         Share of these log-ratios, where they speak for an onset, that the path from frame to stop gains; more
         than 1, because its frames count in full.
     envelope_weight : float
-        Nats per nat of the envelope, where pitches are not known.
+        Nats per nat of the envelope, where pitches are read from an image.
     sound_weight : float
         Share of the likelihoods of frames that counts: neighbouring frames say much the same.
     duration_spread : float
@@ -53,13 +53,13 @@ class TimingLaw:
     grace_sec, grace_spread : float
         Usual duration of a grace note, and the spread of its logarithm.
     bias_sec : float
-        How late attacks are seen.
+        How late onsets are heard.
     refine_sec : float
         How far from the middle of its cell the onset of a stop is looked for; 0: it is not.
     chord_sec : float
         How far the notes of a chord may be from their stop; 0: they begin together.
     certainty, read_certainty : Certainty, optional
-        How sure results are, with known pitches and where pitches are read or not known; if None, the posteriors
+        How sure results are, with known pitches and where pitches are read; if None, the posteriors
         of the model are taken at their word.
     """
 
@@ -93,7 +93,7 @@ class TimingLaw:
             raise InputError(f"{wrong[0]} is {getattr(self, wrong[0])}, expected more than 0")
 
     def onset_nats(self, strength: Float32, n_notes: float | Float32, are_read: bool = False) -> Float32:
-        """Return the log-likelihood ratio of an onset where its notes have such mean attacks [shape=(..., n)]."""
+        """Return the log-likelihood ratio of an onset of notes with such mean activations [shape=(..., n)]."""
         usual = self.read_onset_strength if are_read else self.onset_strength
         weight = self.read_onset_weight if are_read else self.onset_weight
         ratio = np.log((strength + self.faintest_strength) / usual)

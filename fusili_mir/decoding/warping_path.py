@@ -15,7 +15,7 @@ from fusili_mir.arrays import Bool, Float32, Float64, Int64
 from fusili_mir.audio.sound_envelope import FrameSound
 from fusili_mir.decoding.certainty import PIECE_BY_ORDER, STOP_CLUES
 from fusili_mir.decoding.course import Course
-from fusili_mir.decoding.onset_evidence import NoOnsets, OnsetEvidence, PitchedOnsets
+from fusili_mir.decoding.onset_evidence import OnsetEvidence
 from fusili_mir.decoding.open_ends import follow_to_open_ends
 from fusili_mir.decoding.piece_clues import PieceClues
 from fusili_mir.decoding.rough_search import DecodingOptions, RoughSearch, path_costs
@@ -41,7 +41,7 @@ __all__ = [
 
 _BAND_FRAMES = 64  # frames that share a range of stops
 _SHORT_SEC = 2.0  # set by hand: a shorter filler is a note that sounds different
-_ATTACK = STOP_CLUES.index("attack")
+_ACTIVATION = STOP_CLUES.index("activation")
 
 
 @short_repr
@@ -117,9 +117,9 @@ def decode_path(
     similarity: CourseSimilarity,
     grid: FrameGrid,
     scale: float,
+    sound: FrameSound,
+    evidence: OnsetEvidence,
     options: DecodingOptions | None = None,
-    sound: FrameSound | None = None,
-    evidence: OnsetEvidence | None = None,
     pins: Sequence[StopPin] = (),
 ) -> DecodedCourse:
     """Find the path of a recording along a course, and when each stop begins.
@@ -131,11 +131,11 @@ def decode_path(
         Times of the frames.
     scale : float
         The bundle's scale of cosines.
-    options : DecodingOptions, optional
-    sound : FrameSound, optional
-        Silences that are known about the frames.
-    evidence : OnsetEvidence, optional
+    sound : FrameSound
+        Which frames are silent.
+    evidence : OnsetEvidence
         What the sound says about the beginnings of stops.
+    options : DecodingOptions, optional
     pins : sequence of StopPin
         Stops whose seconds are known. What lies between two of them does not depend on anything else.
 
@@ -152,14 +152,12 @@ def decode_path(
     options = options or DecodingOptions()
     n_frames, n_stops = len(similarity.frames), len(similarity.course)
     stretches = stretches_between(pins, n_stops)
-    sound = sound or FrameSound.unknown(n_frames)
     sounding = sound.sounding
     likelihoods = StopLikelihoods.of(
         similarity, scale, options.hub_weight_of(similarity.course), sound.is_silent
     )
     heard = likelihoods.among(sounding)
     rough = RoughSearch(heard.similarity, grid.frame_sec, scale, options)
-    evidence = evidence or NoOnsets(grid.end_sec - grid.start_sec, start_sec=grid.start_sec)
     frame_of_sounding = np.asarray(grid.start_sec + (sounding + 0.5) * grid.frame_sec)
     arrivals = _arrivals(evidence, sounding, grid, options.law.arrival_weight)
     searched = [_search(rough, heard, arrivals, frame_of_sounding, each, options) for each in stretches]
@@ -279,7 +277,7 @@ def _piece_clues(timed: TimedStops, order: float, evidence: OnsetEvidence) -> Pi
     return PieceClues(
         order=order,
         sure=float(of_stop["own"].mean()),
-        struck=float(np.mean(of_stop["attack"] - evidence.attack(elsewhere, timed.seconds))),
+        struck=float(np.mean(of_stop["activation"] - evidence.activation(elsewhere, timed.seconds))),
         unsteady=float(of_stop["unsteady"].mean()),
     )
 
@@ -287,8 +285,8 @@ def _piece_clues(timed: TimedStops, order: float, evidence: OnsetEvidence) -> Pi
 def _arrivals(
     evidence: OnsetEvidence, sounding: Int64, grid: FrameGrid, weight: float
 ) -> BlockLikelihoods | None:
-    """Return what onsets in each frame say for arriving at stops, if pitches are known; silence says nothing."""
-    if not weight or not isinstance(evidence, PitchedOnsets):
+    """Return what onsets in each frame say for arriving at stops; silence says nothing."""
+    if not weight:
         return None
     begin_sec = grid.start_sec + np.append(sounding, sounding[-1] + 1) * grid.frame_sec
     cells = np.rint((begin_sec - evidence.start_sec) / evidence.cell_sec).astype(np.int64)
@@ -331,11 +329,11 @@ def _stop_times(
     A time is right only if the recording is of the score. What is certain stays so.
     """
     onset_sec, probability = np.full(len(course), np.nan), np.zeros(len(course))
-    margin_sec, attack = np.full(len(course), np.nan), np.zeros(len(course))
+    margin_sec, activation = np.full(len(course), np.nan), np.zeros(len(course))
     certain = timed.probability >= 1.0
     onset_sec[timed.stops] = timed.seconds
     probability[timed.stops] = np.where(certain, 1.0, reliability * timed.probability)
-    margin_sec[timed.stops], attack[timed.stops] = timed.margin_sec, timed.clues[:, _ATTACK]
+    margin_sec[timed.stops], activation[timed.stops] = timed.margin_sec, timed.clues[:, _ACTIVATION]
     heard = np.arange(timed.stops[0], timed.stops[-1] + 1)
     left_out = heard[np.isnan(onset_sec[heard])]
     onset_sec[left_out] = np.interp(course.start[left_out], course.start[timed.stops], timed.seconds)
@@ -347,7 +345,7 @@ def _stop_times(
     onset_sec[heard] = grid.within(onset_sec[heard])
     end_sec = float(grid.within(grid.start_sec + (music[-1] + 1) * grid.frame_sec))
     end_sec = max(end_sec, float(onset_sec[heard[-1]]))
-    return StopTimes(onset_sec, end_sec, probability, margin_sec, attack)
+    return StopTimes(onset_sec, end_sec, probability, margin_sec, activation)
 
 
 def _frames(

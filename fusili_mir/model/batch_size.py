@@ -10,8 +10,8 @@ import numpy as np
 
 from fusili_mir.arrays import Float32
 from fusili_mir.model.bundle import TOWERS, Bundle, Tower
-from fusili_mir.model.devices import Device, free_bytes
 from fusili_mir.model.manifest import ImageSpec
+from fusili_mir.sessions.devices import Device, free_bytes
 
 __all__ = ["choose_batch_size", "item_bytes", "typical_batch"]
 

@@ -8,15 +8,14 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
-from fusili_mir.boundary import printable, read_limited, reading, refuse_address
+from fusili_mir.boundary import reading, refuse_address
 from fusili_mir.errors import InputError, option
-from fusili_mir.model.graph_checks import check_graph
 from fusili_mir.model.manifest import BUNDLE_FORMAT, AudioSpec, ImageSpec, Manifest, read_manifest
+from fusili_mir.sessions.graph_files import read_graph_file, refuse_external_data
 from fusili_mir.short_repr import short_repr
 from fusili_mir.staging import staged_folder
 
@@ -38,7 +37,6 @@ Tower = Literal["image", "audio"]
 TOWERS: tuple[Tower, ...] = ("image", "audio")
 
 _MANIFEST = "manifest.json"
-_DECODER_GRAPHS = {"attacks": "attacks.onnx", "reading": "reading.onnx"}
 _DEFAULT_FOLDER = Path(__file__).parents[1] / "models" / "small"
 
 
@@ -75,30 +73,7 @@ class Bundle:
 
     def read_graph(self, tower: Tower) -> bytes:
         """Read a graph, which must match its checksum in the manifest and contain all its weights."""
-        path = self.graph_path(tower)
-        graph = _read_checked(path, self.spec(tower).sha256, "graph_bytes")
-        check_graph(str(path), graph)
-        return graph
-
-    def read_file(self, name: str, sha256: str, limit_name: str) -> bytes:
-        """Read another file of the bundle, which must lie in its folder and match its checksum."""
-        path = self.folder / name
-        with reading(path, "expected the plain name of a file in the bundle's folder"):
-            is_inside = Path(name).name == name and path.resolve().parent == self.folder.resolve()
-        if not is_inside:
-            raise InputError(f"{printable(path)}: expected the plain name of a file in the bundle's folder")
-        return _read_checked(path, sha256, limit_name)
-
-
-def _read_checked(path: Path, expected: str, limit_name: str) -> bytes:
-    content = read_limited(path, limit_name, "copy the whole folder of the bundle")
-    found = hashlib.sha256(content).hexdigest()
-    if found != expected:
-        raise InputError(
-            f"{path}: sha256 {found[:12]}..., expected {expected[:12]}... as in the manifest; "
-            "the file is damaged or belongs to another bundle: copy the folder again"
-        )
-    return content
+        return read_graph_file(self.graph_path(tower), self.spec(tower).sha256)
 
 
 def load_bundle(folder: str | Path) -> Bundle:
@@ -162,7 +137,6 @@ def save_bundle(
     image_graph: bytes,
     audio_graph: bytes,
     force: bool = False,
-    decoder_graphs: Mapping[str, bytes] | None = None,
 ) -> None:
     """Write a bundle; it appears under its name only when it is complete.
 
@@ -176,34 +150,15 @@ def save_bundle(
         Contents of ONNX files that contain all their weights.
     force : bool
         Whether files in the folder may be replaced.
-    decoder_graphs : mapping from str to bytes, optional
-        Networks that the decoder uses, by their keys in `manifest.decoder`: "attacks", see
-        `fusili_mir.model.attack_hearing`, and "reading", see `fusili_mir.model.note_reading`. A manifest that
-        names one needs it, and says all about it but its checksum.
     """
-    decoder = dict(manifest.decoder)
-    decoder_graphs = decoder_graphs or {}
-    for key, name in _DECODER_GRAPHS.items():
-        if key in decoder_graphs and name in {manifest.image.graph, manifest.audio.graph}:
-            raise InputError(f"{out}: {name} is the name of a graph of the decoder; name others otherwise")
-        if (key in decoder_graphs) != (key in decoder):
-            raise InputError(
-                f"{out}: expected both the graph {name} and `decoder.{key}` in the manifest, or neither"
-            )
-    for key, graph in decoder_graphs.items():
-        check_graph(_DECODER_GRAPHS[key], graph)
-        sha256 = hashlib.sha256(graph).hexdigest()
-        decoder[key] = {**decoder[key], "file": _DECODER_GRAPHS[key], "sha256": sha256}
     graphs = {"image": image_graph, "audio": audio_graph}
     specs = {}
     for tower, graph in graphs.items():
         spec = getattr(manifest, tower)
-        check_graph(spec.graph, graph)
+        refuse_external_data(spec.graph, graph)
         specs[tower] = replace(spec, sha256=hashlib.sha256(graph).hexdigest())
     with staged_folder(out, force) as folder:
         for tower, graph in graphs.items():
             (folder / specs[tower].graph).write_bytes(graph)
-        for key, graph in decoder_graphs.items():
-            (folder / _DECODER_GRAPHS[key]).write_bytes(graph)
-        text = replace(manifest, image=specs["image"], audio=specs["audio"], decoder=decoder).to_json()
+        text = replace(manifest, image=specs["image"], audio=specs["audio"]).to_json()
         (folder / _MANIFEST).write_text(text, encoding="utf-8")

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fusili_mir.errors import InputError, OutputError
+from fusili_mir.hearing.networks import find_network
 from fusili_mir.model.bundle import Bundle
 from fusili_mir.model.encoded import EncodedScore
 from fusili_mir.model.encoder import Encoder
-from fusili_mir.model.note_reading import ReadingGraph
 from fusili_mir.pages.score_axis import ScoreAxis
 from fusili_mir.untrusted_arrays import read_arrays
 from fusili_mir.whole_files import write_whole
@@ -41,7 +41,7 @@ CACHE_FORMAT = 1
 
 @dataclass(frozen=True)
 class EmbeddingKey:
-    """What embeddings were made from: sha256 of what the bundle reads with, and of the pages and their staves."""
+    """What embeddings were made from: sha256 of what reads them, and of the pages and their staves."""
 
     bundle: str
     score: str
@@ -49,8 +49,7 @@ class EmbeddingKey:
 
 def embedding_key(pages: Pages, bundle: Bundle) -> EmbeddingKey:
     """Return checksums of everything that the embeddings of a score depend on."""
-    reading = ReadingGraph.of(bundle)
-    spec = json.dumps([asdict(bundle.image), reading and reading.sha256], sort_keys=True)
+    spec = json.dumps([asdict(bundle.image), find_network("reading").sha256], sort_keys=True)
     score = hashlib.sha256()
     for boxes in (pages.systems, pages.staves):
         score.update(boxes.tobytes())

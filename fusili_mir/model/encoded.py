@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from fusili_mir.arrays import Bool, Float32
-from fusili_mir.audio.attack_map import N_PITCHES, AttackMap
+from fusili_mir.audio.onset_map import N_PITCHES, OnsetMap
 from fusili_mir.audio.sound_envelope import FrameSound, SoundEnvelope
 from fusili_mir.errors import InputError
 from fusili_mir.geometry import FrameGrid
@@ -32,8 +32,8 @@ class EncodedScore:
     segment_embeddings : np.ndarray [shape=(n_segments, d)], float32, optional
         Global embeddings of the segments that the score was cut into, in reading order.
     pitches : np.ndarray [shape=(C, 88)], float32, optional
-        Probability that a note of each pitch of a piano is printed in each column, as far as the bundle can
-        read it.
+        Probability that a note of each pitch of a piano is printed in each column; those of a symbolic score are
+        known.
     """
 
     axis: ScoreAxis
@@ -67,19 +67,19 @@ class EncodedAudio:
         Unit vectors of the frames; 0 where a whole clip is silent.
     grid : FrameGrid
         Times of the frames.
-    clip_embeddings : np.ndarray [shape=(n_clips, d)], float32, optional
+    clip_embeddings : np.ndarray [shape=(n_clips, d)], float32
         Global embeddings of the clips that the recording was cut into, in order.
-    envelope : SoundEnvelope, optional
+    onsets : OnsetMap
+        Onset activations of the same recording.
+    envelope : SoundEnvelope
         Envelope of the same recording.
-    attacks : AttackMap, optional
-        Attacks of each pitch in the same recording.
     """
 
     frames: Float32
     grid: FrameGrid
-    clip_embeddings: Float32 | None = None
-    envelope: SoundEnvelope | None = None
-    attacks: AttackMap | None = None
+    clip_embeddings: Float32
+    onsets: OnsetMap
+    envelope: SoundEnvelope
 
     def __post_init__(self) -> None:
         if self.frames.ndim != 2 or len(self.frames) != len(self.grid):
@@ -89,7 +89,5 @@ class EncodedAudio:
 
     @cached_property
     def sound(self) -> FrameSound:
-        """What the envelope says about the frames; nothing without one."""
-        if self.envelope is None:
-            return FrameSound.unknown(len(self.grid))
+        """What the envelope says about the frames."""
         return self.envelope.of_frames(self.grid)

@@ -19,26 +19,25 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fusili_mir.arrays import Float32
-from fusili_mir.audio.attack_meter import AttackMeter
-from fusili_mir.audio.envelope_meter import EnvelopeMeter
 from fusili_mir.audio.heard_recording import HeardRecording
 from fusili_mir.audio.pitch_curve import PitchCurve, Retuning
 from fusili_mir.audio.recording import RecordingLike
 from fusili_mir.errors import FusiliError, InputError
 from fusili_mir.geometry import FrameGrid
 from fusili_mir.growing_rows import GrowingRows
-from fusili_mir.model.attack_hearing import AttackGraph, AttackListener
+from fusili_mir.hearing.networks import NetworkName, find_network
+from fusili_mir.hearing.note_reading import READING_INPUT, READING_OUTPUTS, pitches_on_axis
+from fusili_mir.hearing.onset_listener import OnsetListener
 from fusili_mir.model.batch_size import choose_batch_size, typical_batch
 from fusili_mir.model.bundle import Bundle, Tower, as_bundle
 from fusili_mir.model.clips import Clip, ClipLayout, cut_clips
 from fusili_mir.model.encoded import EncodedAudio, EncodedScore
-from fusili_mir.model.note_reading import READING_INPUT, READING_OUTPUTS, ReadingGraph, pitches_on_axis
-from fusili_mir.model.retuned_frames import retuned_attacks, retuned_envelope, retuned_frames
-from fusili_mir.model.runs_at_once import map_at_once
+from fusili_mir.model.retuned_frames import retuned_envelope, retuned_frames, retuned_onsets
 from fusili_mir.model.score_segments import ScoreSegment, cut_image, segment_pages
-from fusili_mir.model.sessions import DeviceMemoryError, GraphSession, open_session
 from fusili_mir.pages.score_axis import ScoreAxis
 from fusili_mir.progress import progress_bar
+from fusili_mir.sessions.graph_session import DeviceMemoryError, GraphSession, open_session
+from fusili_mir.sessions.runs_at_once import map_at_once
 
 if TYPE_CHECKING:  # partitura, which pages need, is slow to import
     from fusili_mir.pages.pages import Pages
@@ -62,16 +61,16 @@ class _EncodedClip:
 
 
 class Encoder:
-    """The two graphs of a bundle; each is opened when it is first needed, and then kept.
+    """The two graphs of a bundle and the networks that ship; each is opened when it is first needed, and kept.
 
     Parameters
     ----------
     bundle : str, Path or Bundle, optional
         The model; by default the bundle that is installed with the package.
     device : str
-        See `fusili_mir.model.sessions.open_session`.
+        See `fusili_mir.sessions.graph_session.open_session`.
     n_threads : int, optional
-        Number of CPU threads; see `fusili_mir.model.sessions.open_session`.
+        Number of CPU threads; see `fusili_mir.sessions.graph_session.open_session`.
     batch_size : int, optional
         Largest number of segments or clips that go through a graph together; by default what the memory of the
         device allows, see `fusili_mir.model.batch_size`. Batches that turn out too large are halved.
@@ -111,29 +110,31 @@ class Encoder:
         return self._open("audio")
 
     def _open(self, tower: Tower) -> GraphSession:
-        graph = self.bundle.read_graph(tower)
-        session = open_session(graph, self._device, self._n_threads, self._device_options)
+        session = self._session(self.bundle.read_graph(tower), str(self.bundle.graph_path(tower)))
         if session.device != "cpu":  # the first batch finds kernels and takes long: let it be a small one
             spec = self.bundle.spec(tower)
             names = [spec.local_output, spec.global_output]
             session.run(spec.input, typical_batch(self.bundle, tower), names)
         return session
 
+    def _session(self, graph: bytes, name: str) -> GraphSession:
+        return open_session(graph, self._device, self._n_threads, self._device_options, name)
+
     @cached_property
-    def _attack_hearing(self) -> tuple[AttackGraph, GraphSession] | None:
-        """The network that hears attacks, if the bundle has one."""
-        graph = AttackGraph.of(self.bundle)
-        if graph is None:
-            return None
-        return graph, open_session(
-            graph.read(self.bundle), self._device, self._n_threads, self._device_options
-        )
+    def _onset_session(self) -> GraphSession:
+        return self._network("onsets")
+
+    @cached_property
+    def _reading_session(self) -> GraphSession:
+        return self._network("reading")
+
+    def _network(self, name: NetworkName) -> GraphSession:
+        network = find_network(name)
+        return self._session(network.read(), str(network.file))
 
     @cached_property
     def _similarity_session(self) -> GraphSession:
-        return open_session(
-            SIMILARITY_GRAPH.read_bytes(), self._device, self._n_threads, self._device_options
-        )
+        return self._session(SIMILARITY_GRAPH.read_bytes(), SIMILARITY_GRAPH.name)
 
     def compare_squares(self, images: Float32, waveforms: Float32) -> Float32:
         """Compare pairs of squares and recordings; embeddings never leave the device.
@@ -159,7 +160,7 @@ class Encoder:
         return similarity.to_numpy()
 
     def encode_pages(self, pages: Pages, progress: bool = False) -> EncodedScore:
-        """Encode a score, and read the notes on its images, if the bundle can.
+        """Encode a score, and read the notes on its images.
 
         Parameters
         ----------
@@ -216,31 +217,20 @@ class Encoder:
             yield batch, grids, whole
 
     def with_pitches(self, score: EncodedScore, pages: Pages, progress: bool = False) -> EncodedScore:
-        """Add the pitches that the bundle can read off page images; those of symbolic scores are known."""
-        if pages.score is not None or self._note_reading is None:
+        """Add the pitches that are read off page images; those of symbolic scores are known."""
+        if pages.score is not None:
             return score
-        graph, session = self._note_reading
 
         def read(strips: Float32) -> list[Float32]:
-            return self.run_in_memory(session, READING_INPUT, strips, list(READING_OUTPUTS))
+            return self.run_in_memory(self._reading_session, READING_INPUT, strips, list(READING_OUTPUTS))
 
-        n_at_once = session.n_at_once
-        return replace(score, pitches=pitches_on_axis(read, graph, pages, score.axis, n_at_once, progress))
-
-    @cached_property
-    def _note_reading(self) -> tuple[ReadingGraph, GraphSession] | None:
-        """The network that reads notes, if the bundle has one."""
-        graph = ReadingGraph.of(self.bundle)
-        if graph is None:
-            return None
-        session = open_session(graph.read(self.bundle), self._device, self._n_threads, self._device_options)
-        graph.check(session)
-        return graph, session
+        n_at_once = self._reading_session.n_at_once
+        return replace(score, pitches=pitches_on_axis(read, pages, score.axis, n_at_once, progress))
 
     def check(self) -> None:
         """Raise now what would be raised later: a missing runtime, a device or a graph that cannot be used."""
         self.bundle.read_graph("image")
-        _ = self.audio_session, self._attack_hearing, self._note_reading
+        _ = self.audio_session, self._onset_session, self._reading_session
 
     def encode_recording(
         self,
@@ -273,20 +263,6 @@ class Encoder:
         """Encode a few seconds of mono sound at the bundle's sampling rate; returns frames [shape=(M, d)]."""
         return self.encode_blocks([samples])[0]
 
-    def encode_windows(self, samples: Float32) -> tuple[Float32, Float32]:
-        """Encode clips that lie side by side, as in training: no overlap, and no change of level.
-
-        Parameters
-        ----------
-        samples : np.ndarray [shape=(n,)]
-            Mono sound at the bundle's sampling rate; the last clip is padded with zeros.
-
-        Returns
-        -------
-        frames, clips : np.ndarray [shape=(M, d), (n_clips, d)]
-        """
-        return self.encode_blocks([samples], ClipLayout.of(self.bundle.audio).apart())
-
     def _encode_heard(self, heard: HeardRecording, progress: bool, pitch: PitchCurve | None) -> EncodedAudio:
         spec = self.bundle.audio
         if heard.sample_rate_hz != spec.sample_rate_hz:
@@ -298,31 +274,21 @@ class Encoder:
         if pitch is not None:
             retuning = Retuning(pitch, len(heard), heard.sample_rate_hz, heard.start_sec)
             blocks, n_samples = retuning.read(blocks), retuning.n_read
-        envelope_meter = EnvelopeMeter(spec.sample_rate_hz, heard.start_sec, n_samples)
-        attack_meter = self._attack_meter(heard, n_samples)
+        listener = self.listener(heard.usual_gain, heard.start_sec, n_samples)
         frames, pooled = self._encode_clips(
-            cut_clips(envelope_meter.listen(attack_meter.listen(blocks)), ClipLayout.of(spec)),
-            n_samples,
-            silence_is_zero=True,
+            cut_clips(listener.listen(blocks), ClipLayout.of(spec)), n_samples, silence_is_zero=True
         )
-        envelope = envelope_meter.envelope()
-        if isinstance(attack_meter, AttackListener):
-            attacks = attack_meter.attacks()
-        else:
-            attacks = attack_meter.attacks(envelope.level)
+        onsets, envelope = listener.onsets(), listener.envelope()
         grid = FrameGrid(len(frames), spec.frame_sec, heard.start_sec, heard.duration_sec, heard.start_sec)
         if retuning is not None:
             frames, grid = retuned_frames(frames, spec.frame_sec, retuning)
-            envelope, attacks = retuned_envelope(envelope, retuning), retuned_attacks(attacks, retuning)
-        return EncodedAudio(frames, grid, pooled, envelope, attacks)
+            onsets, envelope = retuned_onsets(onsets, retuning), retuned_envelope(envelope, retuning)
+        return EncodedAudio(frames, grid, pooled, onsets, envelope)
 
-    def _attack_meter(self, heard: HeardRecording, n_samples: int) -> AttackListener | AttackMeter:
-        """Return what hears attacks in so many samples: the network of the bundle, or the spectrum."""
-        rate_hz, gain, start_sec = heard.sample_rate_hz, heard.usual_gain, heard.start_sec
-        if self._attack_hearing is None:
-            return AttackMeter(rate_hz, gain, start_sec, n_samples=n_samples)
-        graph, session = self._attack_hearing
-        return AttackListener(session, graph, rate_hz, gain, start_sec, n_samples)
+    def listener(self, gain: float = 1.0, start_sec: float = 0.0, n_samples: int = 0) -> OnsetListener:
+        """Return what hears onsets in sound at the bundle's sampling rate; see `OnsetListener`."""
+        rate_hz = self.bundle.audio.sample_rate_hz
+        return OnsetListener(self._onset_session, rate_hz, gain, start_sec, n_samples)
 
     def encode_blocks(
         self, blocks: Iterable[Float32], layout: ClipLayout | None = None

@@ -29,6 +29,7 @@ BUNDLE_FORMAT = 1
 SegmentShape = Literal["square", "staff_strips"]
 
 _MAX_NUMBER = 1e7
+_FITTED = ("law", "law_fitted_on", "certainty_fitted_on", "piece_fitted_on")
 _GRAPH_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*\.onnx")
 
 
@@ -207,8 +208,8 @@ class Manifest:
     parity : list
         Differences from the checkpoint that it was exported from, one row per output and batch.
     decoder : dict
-        What was fitted for decoding with this bundle, and on what: `law` (see `TimingLaw`), `attacks` (see
-        `AttackGraph`), `reading` (see `ReadingGraph`). May be empty.
+        What was fitted for decoding with this bundle, and on what: `law` (see `TimingLaw`), `law_fitted_on`,
+        `certainty_fitted_on`, `piece_fitted_on`. May be empty.
     format : int
         `BUNDLE_FORMAT`.
     """
@@ -232,6 +233,11 @@ class Manifest:
         _check_positive("the manifest", "embedding_dim", self.embedding_dim)
         check_limit("embedding_dim", self.embedding_dim, "the manifest")
         _check_positive("the manifest", "scale", self.scale)
+        unknown = sorted(self.decoder.keys() - _FITTED)
+        if unknown:
+            raise InputError(
+                f"decoder has {', '.join(unknown)}, expected only {', '.join(_FITTED)}: export the bundle again"
+            )
         if self.image.graph == self.audio.graph:
             raise InputError(f"both graphs are {self.image.graph}, expected two files")
 

@@ -13,12 +13,12 @@ import numpy as np
 import numpy.typing as npt
 
 from fusili_mir.arrays import Float32, Float64
-from fusili_mir.audio.attack_map import AttackMap
+from fusili_mir.audio.onset_map import OnsetMap
 from fusili_mir.audio.pitch_curve import Retuning
 from fusili_mir.audio.sound_envelope import SoundEnvelope
 from fusili_mir.geometry import FrameGrid
 
-__all__ = ["retuned_attacks", "retuned_envelope", "retuned_frames"]
+__all__ = ["retuned_envelope", "retuned_frames", "retuned_onsets"]
 
 
 _BLOCK_ROWS = 2**12
@@ -66,16 +66,16 @@ def retuned_envelope(envelope: SoundEnvelope, retuning: Retuning) -> SoundEnvelo
     return replace(envelope, rise=rise, level=level, step_sec=step_sec)
 
 
-def retuned_attacks(attacks: AttackMap, retuning: Retuning) -> AttackMap:
-    """Put the steps of attacks, measured on what was read, on the recording's own seconds."""
-    step_sec = attacks.step_sec / retuning.mean_ratio
+def retuned_onsets(onsets: OnsetMap, retuning: Retuning) -> OnsetMap:
+    """Put the steps of onset activations, heard in what was read, on the recording's own seconds."""
+    step_sec = onsets.step_sec / retuning.mean_ratio
     if retuning.is_steady:
-        return replace(attacks, step_sec=step_sec)
-    place = _places(len(attacks), step_sec, attacks.step_sec, retuning)
-    strength = np.zeros_like(attacks.strength)
-    for rows, some in _interpolated(attacks.strength, place):
-        strength[rows] = some
-    return replace(attacks, strength=strength, step_sec=step_sec)
+        return replace(onsets, step_sec=step_sec)
+    place = _places(len(onsets), step_sec, onsets.step_sec, retuning)
+    activation = np.zeros_like(onsets.activation)
+    for rows, some in _interpolated(onsets.activation, place):
+        activation[rows] = some
+    return replace(onsets, activation=activation, step_sec=step_sec)
 
 
 def _places(n_steps: int, step_sec: float, read_step_sec: float, retuning: Retuning) -> Float64:

@@ -24,7 +24,7 @@ from fusili_export.specs import audio_spec, image_spec
 from fusili_export.wrappers import TowerGraph
 from fusili_mir.errors import FusiliError
 from fusili_mir.model.bundle import TOWERS, ImageSpec, Tower
-from fusili_mir.model.sessions import open_session
+from fusili_mir.sessions.graph_session import open_session
 from fusili_training.backbones.published_encoders import import_htsat
 from fusili_training.model.model import FusiliModel, ModelOptions
 

@@ -20,6 +20,8 @@ ROOMS = {
         "scores",
         "pages",
         "audio",
+        "sessions",
+        "hearing",
         "model",
         "decoding",
         "alignment",

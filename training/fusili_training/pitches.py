@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fusili_mir.audio.attack_map import LOWEST_PITCH, N_PITCHES
+from fusili_mir.audio.onset_map import LOWEST_PITCH, N_PITCHES
 from fusili_mir.scores.pitch_names import STEP_SEMITONES
 
 __all__ = ["HIGHEST_PITCH", "LOWEST_PITCH", "N_PITCHES", "STEP_SEMITONES"]

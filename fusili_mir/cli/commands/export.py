@@ -73,7 +73,7 @@ def command(
     The bundle is written only if the embeddings of the graphs agree with those of the checkpoint: within 1e-4 in
     every number for fp32, with a mean cosine of at least 0.99 for int8.
     """
-    from fusili_mir.model.onnxruntime_library import onnxruntime
+    from fusili_mir.sessions.onnxruntime_library import onnxruntime
 
     onnxruntime()
     try:

@@ -14,10 +14,9 @@ from fusili_mir.audio.ffmpeg_file import pyav_version
 from fusili_mir.audio.soundfonts import find_fluidsynth, find_soundfonts
 from fusili_mir.cli.verbosity import say
 from fusili_mir.errors import InputError, MissingExtraError
-from fusili_mir.model.attack_hearing import AttackGraph
+from fusili_mir.hearing.networks import NETWORKS, find_network
 from fusili_mir.model.bundle import TOWERS, AudioSpec, Bundle, ImageSpec, as_bundle
-from fusili_mir.model.note_reading import ReadingGraph
-from fusili_mir.model.sessions import available_devices, onnxruntime_version, open_session
+from fusili_mir.sessions.graph_session import available_devices, onnxruntime_version, open_session
 
 __all__ = ["command"]
 
@@ -40,6 +39,7 @@ def command(bundle: Path | None) -> None:
         _say("bundle", str(error))
     if loaded is not None:
         _describe(loaded)
+    _describe_networks()
     _describe_recordings()
     _describe_machine(loaded)
 
@@ -57,8 +57,6 @@ def _describe(bundle: Bundle) -> None:
         spec = bundle.spec(tower)
         n_bytes = len(bundle.read_graph(tower))
         _say_graph(spec.graph, n_bytes, spec.sha256)
-    for graph in _decoder_graphs(bundle):
-        _say_graph(graph.file, len(graph.read(bundle)), graph.sha256)
     for title, content in (("training data", manifest.training_data), ("quality", manifest.quality)):
         for key, value in content.items():
             for each in value if isinstance(value, list) else [value]:
@@ -69,9 +67,12 @@ def _say_graph(name: str, n_bytes: int, sha256: str) -> None:
     _say("graph", f"{name}, {n_bytes / 1e6:.1f} MB, checksum {sha256[:12]} is correct")
 
 
-def _decoder_graphs(bundle: Bundle) -> list[AttackGraph | ReadingGraph]:
-    """Return the networks that hear attacks and read notes, those that the bundle has."""
-    return [graph for graph in (AttackGraph.of(bundle), ReadingGraph.of(bundle)) if graph is not None]
+def _describe_networks() -> None:
+    """Describe the networks that ship beside any bundle."""
+    for name in NETWORKS:
+        network = find_network(name)
+        _say_graph(network.file.name, len(network.read()), network.sha256)
+        _say(name, f"{network.licence}, {_plain(network.origin)}")
 
 
 def _describe_recordings() -> None:
@@ -101,7 +102,7 @@ def _describe_machine(bundle: Bundle | None) -> None:
     _say("onnxruntime", f"{version}, built for {', '.join(devices)}")
     if bundle is not None:
         graphs = [bundle.read_graph(tower) for tower in TOWERS]
-        graphs += [graph.read(bundle) for graph in _decoder_graphs(bundle)]
+        graphs += [find_network(name).read() for name in NETWORKS]
         sessions = [open_session(graph) for graph in graphs]
         _say("auto", f"runs on {sessions[0].device}, {sessions[0].n_at_once} batches at once")
 

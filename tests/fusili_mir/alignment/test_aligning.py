@@ -16,6 +16,7 @@ from PIL import Image
 
 from fusili_mir.alignment.aligning import align_pages, align_recording, align_score
 from fusili_mir.alignment.encoded_alignment import AlignmentWarning, align_encoded
+from fusili_mir.alignment.fitted_decoding import decoding_options
 from fusili_mir.alignment.played import play_pages
 from fusili_mir.alignment.position_maps import get_position_maps
 from fusili_mir.alignment.results import Alignment
@@ -55,8 +56,7 @@ def test_a_melody_is_exact_to_a_frame_whatever_its_tempo(tmp_path: Path, encoder
     pages = engraved(tmp_path, tune())
     performed = perform(play_pages(pages), slower=0.013)
     alignment = align_recording(pages, record(performed), model=encoder)
-    # The attack of a pure low tone is seen with a long window, up to 10 ms before the frame it begins in.
-    assert onset_errors(alignment, performed).max() < FRAME_SEC + 0.01
+    assert onset_errors(alignment, performed).max() < FRAME_SEC
     assert alignment.is_reliable
     assert alignment.notes["confidence"].min() > 0.5
 
@@ -172,7 +172,8 @@ def test_all_layers_give_the_same_result(tmp_path: Path, encoder: Encoder) -> No
     recording = record(perform(play_pages(pages)))
     soundfile.write(tmp_path / "recording.wav", recording.samples, recording.sample_rate_hz, subtype="FLOAT")
     encoded = encoder.encode_pages(pages), encoder.encode_recording(recording)
-    arrays = align_encoded(pages, *encoded, encoder.bundle.manifest.scale)
+    scale, options = encoder.bundle.manifest.scale, decoding_options(encoder.bundle)
+    arrays = align_encoded(pages, *encoded, scale, options=options)
     audio = align_recording(pages, recording, model=encoder.bundle, cache=tmp_path / "cache")
     cached = align_recording(pages, recording, model=encoder.bundle.folder, cache=tmp_path / "cache")
     files = align_score(tmp_path / "piece.musicxml", tmp_path / "recording.wav", model=encoder)
@@ -310,12 +311,12 @@ def test_images_alone_tell_when_the_heads_of_a_lively_tune_begin(
     errors = np.abs(maps.position_to_seconds(heads["page"], x, y) - performed["onset_sec"])
     assert len(set(pages.systems["system"])) > 2
     assert np.median(errors) <= 0.015
-    # This bundle reads no pitches off the page; one tune has five equal notes in a row, of unequal durations.
+    # One tune has five equal notes in a row, of unequal durations.
     assert np.mean(errors < 0.1) >= 0.9
     assert np.mean(errors < 0.25) >= 0.9
 
 
-@pytest.mark.parametrize("n_played", [9, 13, 15])
+@pytest.mark.parametrize("n_played", [13, 14, 15])
 def test_notes_after_the_end_of_a_short_recording_are_not_rushed_through(
     tmp_path: Path, encoder: Encoder, n_played: int
 ) -> None:

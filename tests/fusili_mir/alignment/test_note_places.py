@@ -3,6 +3,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 import pytest
+from example_evidence import all_sounding, nothing_heard
 from example_performances import axis_of
 
 from fusili_mir.alignment.note_places import NotePlaces, find_places
@@ -148,5 +149,7 @@ def test_rounding_does_not_decide_when_notes_begin(noise: float, seed: int) -> N
     similarity = similarity_of(np.repeat(sounds, lengths), heads, axis, noise=noise)
     places = found(similarity, axis)
     by_place = CourseSimilarity(similarity.embeddings, similarity.mask, similarity.frames, places.course)
-    times = decode_path(by_place, FrameGrid(len(by_place.frames), 0.1), SCALE).times
+    grid = FrameGrid(len(by_place.frames), 0.1)
+    evidence = nothing_heard(len(places.course), grid.duration_sec)
+    times = decode_path(by_place, grid, SCALE, all_sounding(len(grid)), evidence).times
     assert times.onset_sec == pytest.approx(0.1 * (np.cumsum(lengths) - lengths), abs=0.06)

@@ -8,15 +8,11 @@ from hypothesis import strategies as st
 
 from fusili_mir.alignment.played import PLAYED_MEASURE_DTYPE, PLAYED_NOTE_DTYPE, PlayedScore
 from fusili_mir.alignment.playing_course import PlayingCourse
-from fusili_mir.alignment.stop_pitches import evidence_of, pitches_of_notes, pitches_of_places
+from fusili_mir.alignment.stop_pitches import pitches_of_notes, pitches_of_places
 from fusili_mir.arrays import Float32
-from fusili_mir.audio.attack_map import N_PITCHES, AttackMap
-from fusili_mir.audio.sound_envelope import SoundEnvelope
+from fusili_mir.audio.onset_map import N_PITCHES
 from fusili_mir.decoding.course import Course, reading_course
-from fusili_mir.decoding.onset_evidence import AnyOnsets, NoOnsets, PitchedOnsets, StopPitches
-from fusili_mir.decoding.timing_law import TimingLaw
-from fusili_mir.geometry import FrameGrid
-from fusili_mir.model.encoded import EncodedAudio
+from fusili_mir.decoding.onset_evidence import StopPitches
 
 C4, E4, G4 = 39, 43, 46  # indices of the pitches 60, 64, 67
 
@@ -89,39 +85,12 @@ def test_the_weights_of_every_stop_add_up_to_1(seed: int, n_stops: int) -> None:
         assert pitches.n_notes.min() >= 1
 
 
-LAW = TimingLaw()
-PITCHES = StopPitches(np.full((1, N_PITCHES), 1 / N_PITCHES, np.float32), np.ones(1, np.float32))
-ENVELOPE = SoundEnvelope(np.ones(100, np.float32), np.ones(100, np.float32))
-ATTACKS = AttackMap(np.ones((100, N_PITCHES), np.float16))
-
-
-def heard(envelope: SoundEnvelope | None = None, attacks: AttackMap | None = None) -> EncodedAudio:
-    frames = np.ones((25, 2), np.float32)
-    return EncodedAudio(frames, FrameGrid(25, 0.04, 3.0), envelope=envelope, attacks=attacks)
-
-
-def test_the_best_evidence_there_is_counts() -> None:
-    pitched = evidence_of(heard(ENVELOPE, ATTACKS), PITCHES, LAW)
-    assert isinstance(pitched, PitchedOnsets)
-    assert pitched.attacks is ATTACKS
-    assert pitched.envelope is ENVELOPE
-    assert isinstance(evidence_of(heard(None, ATTACKS), PITCHES, LAW), PitchedOnsets)
-    assert isinstance(evidence_of(heard(ENVELOPE, ATTACKS), None, LAW), AnyOnsets)
-    assert isinstance(evidence_of(heard(ENVELOPE), PITCHES, LAW), AnyOnsets)
-
-
-def test_without_attacks_and_envelope_the_grid_of_frames_says_how_long_the_recording_is() -> None:
-    for pitches in (None, PITCHES):
-        evidence = evidence_of(heard(), pitches, LAW)
-        assert isinstance(evidence, NoOnsets)
-        assert evidence.start_sec == 3.0
-        assert evidence.duration_sec == pytest.approx(1.0)
-
-
-def test_a_recording_too_short_for_a_cell_has_no_onsets() -> None:
-    envelope = SoundEnvelope(np.ones(1, np.float32), np.ones(1, np.float32))
-    attacks = AttackMap(np.ones((1, N_PITCHES), np.float16))
-    assert isinstance(evidence_of(heard(envelope, attacks), PITCHES, LAW), NoOnsets)
+def test_where_nothing_at_all_is_read_no_pitch_counts() -> None:
+    columns = np.zeros((2, N_PITCHES), np.float32)
+    columns[1, C4] = 0.01
+    pitches = pitches_of_places(columns, reading_course(np.arange(2)))
+    assert pitches.n_notes.tolist() == [0.0, 1.0]
+    assert not pitches.weights[0].any()
 
 
 def test_what_is_read_for_sure_is_not_doubtful_and_what_is_half_read_is_half() -> None:

@@ -231,5 +231,5 @@ def test_half_an_hour_needs_hardly_more_memory_than_five_minutes(tmp_path: Path)
         assert n_frames == n_minutes * 60 * 25
         peaks_mb[n_minutes] = peak_kb / 1000
     # Half an hour of samples would be 115 MB at the bundle's rate, of which 64 MB may be in memory; 25 more
-    # minutes of attacks are 26 MB, twice that while they are put together, and of embeddings 3 MB.
+    # minutes of onsets are 26 MB, twice that while they are put together, and of embeddings 3 MB.
     assert peaks_mb[30] - peaks_mb[5] < 130

@@ -15,7 +15,7 @@ from fusili_mir.audio.recording import AudioSamples
 from fusili_mir.cli.main import main
 from fusili_mir.model.bundle import Bundle, load_bundle
 from fusili_mir.model.encoder import Encoder
-from fusili_mir.model.sessions import open_session
+from fusili_mir.sessions.graph_session import open_session
 from fusili_training.loop.checkpoint import Checkpoint, Progress, save_checkpoint
 from fusili_training.loop.recipe import DataOptions, Recipe
 from fusili_training.model.model import FusiliModel, ModelOptions

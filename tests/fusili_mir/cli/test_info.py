@@ -10,8 +10,9 @@ import pytest
 from example_bundles import write_ink_bundle, write_pitch_bundle
 
 from fusili_mir.cli.main import main
+from fusili_mir.hearing import networks
 from fusili_mir.model import bundle as bundle_module
-from fusili_mir.model.bundle import default_bundle, save_bundle
+from fusili_mir.model.bundle import save_bundle
 
 
 def run(*arguments: str | Path) -> int:
@@ -33,6 +34,8 @@ def test_a_bundle_is_described_and_its_graphs_are_checked(tmp_path: Path, capsys
     assert "audio          16000 Hz, clips of any length, a frame every 40 ms" in lines
     assert "quality        onset_median_ms: 33.33" in lines
     assert any(line.startswith("graph          audio.onnx, 0.1 MB, checksum ") for line in lines)
+    assert any(line.startswith("graph          onsets.onnx, 3.7 MB, checksum ") for line in lines)
+    assert any(line.startswith("reading        CC0-1.0, trained_on engraved staves ") for line in lines)
     assert any(line.startswith("onnxruntime    ") and line.endswith("cpu") for line in lines)
     assert lines[-1].startswith("auto           runs on ")
     assert any(line.startswith("recordings     what libsndfile ") and "PyAV" in line for line in lines)
@@ -102,13 +105,12 @@ def test_a_damaged_bundle_is_one_line_and_exit_code_1(tmp_path: Path, capsys) ->
     assert error.count("\n") == 1
 
 
-def test_the_graphs_of_the_decoder_are_checked_too(tmp_path: Path, capsys) -> None:
-    shutil.copytree(default_bundle().folder, tmp_path / "copy")
-    assert run("info", tmp_path / "copy") == 0
-    assert "reading.onnx, " in capsys.readouterr().out
+def test_the_networks_that_ship_are_checked_too(tmp_path: Path, monkeypatch, capsys) -> None:
+    shutil.copytree(networks.NETWORK_FOLDER, tmp_path / "copy")
+    monkeypatch.setattr(networks, "NETWORK_FOLDER", tmp_path / "copy")
     (tmp_path / "copy" / "reading.onnx").write_bytes(b"damaged")
-    assert run("info", tmp_path / "copy") == 1
-    assert "reading.onnx" in capsys.readouterr().err
+    assert run("info") == 1
+    assert "reading.onnx: sha256" in capsys.readouterr().err
 
 
 def test_a_missing_bundle_is_exit_code_1(tmp_path: Path, capsys) -> None:

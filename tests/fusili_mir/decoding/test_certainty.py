@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from fusili_mir.arrays import Float64
-from fusili_mir.dataclass_tables import read_table
 from fusili_mir.decoding.certainty import (
     STOP_CLUES,
     Certainty,
@@ -18,40 +17,33 @@ from fusili_mir.decoding.certainty import (
 from fusili_mir.decoding.piece_clues import PieceClues
 
 NOTHING = StopWeights(*np.zeros(len(STOP_CLUES) + 1).tolist())
-RIGHT = replace(NOTHING, own=0.5, attack=1.0, base=0.25)
-MARGIN = replace(NOTHING, attack=-1.0, base=float(np.log(0.05)))
+RIGHT = replace(NOTHING, own=0.5, activation=1.0, base=0.25)
+MARGIN = replace(NOTHING, activation=-1.0, base=float(np.log(0.05)))
 
 
-def clues(own: float = 0.0, attack: float = 0.0, rival: float = 0.0) -> Float64:
+def clues(own: float = 0.0, activation: float = 0.0, rival: float = 0.0) -> Float64:
     row = np.zeros((1, len(STOP_CLUES)))
-    row[0, [0, 4, 10]] = own, attack, rival
+    row[0, [0, 4, 10]] = own, activation, rival
     return row
 
 
 def test_the_log_odds_are_a_weighted_sum_of_the_clues_in_the_order_of_their_names() -> None:
     certainty = Certainty(RIGHT, MARGIN)
-    assert log_odds(certainty.probability(clues(own=3.0, attack=-2.0))) == pytest.approx(
+    assert log_odds(certainty.probability(clues(own=3.0, activation=-2.0))) == pytest.approx(
         0.5 * 3 - 2 + 0.25, abs=1e-4
     )
-
-
-def test_clues_that_a_bundle_was_fitted_without_count_for_nothing() -> None:
-    table = dict.fromkeys(STOP_CLUES[:10], 0.0) | {"own": 0.5, "base": 0.25}
-    weights = read_table(StopWeights, table)
-    assert weighted(clues(own=3.0, rival=40.0), weights) == pytest.approx(0.5 * 3 + 0.25)
-    assert weighted(clues(rival=40.0), replace(weights, rival=0.1)) == pytest.approx(4.25)
 
 
 def test_a_stop_that_is_struck_weakly_has_a_wider_interval() -> None:
     certainty = Certainty(RIGHT, MARGIN)
     assert certainty.margin_sec(clues())[0] == pytest.approx(0.05)
-    assert certainty.margin_sec(clues(attack=-1.0))[0] == pytest.approx(0.05 * np.e)
+    assert certainty.margin_sec(clues(activation=-1.0))[0] == pytest.approx(0.05 * np.e)
 
 
 def test_an_interval_is_never_empty_and_never_longer_than_two_minutes() -> None:
     certainty = Certainty(RIGHT, MARGIN)
-    assert certainty.margin_sec(clues(attack=1e6))[0] == pytest.approx(0.005)
-    assert certainty.margin_sec(clues(attack=-1e6))[0] == pytest.approx(60.0)
+    assert certainty.margin_sec(clues(activation=1e6))[0] == pytest.approx(0.005)
+    assert certainty.margin_sec(clues(activation=-1e6))[0] == pytest.approx(60.0)
 
 
 def test_a_note_struck_like_its_stop_is_as_sure_and_one_struck_weakly_less() -> None:

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
@@ -10,9 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fusili_mir.arrays import Float32, Float64, Int64
-from fusili_mir.decoding.certainty import Certainty
 from fusili_mir.decoding.course import Course
-from fusili_mir.decoding.onset_evidence import NearbyAttacks
+from fusili_mir.decoding.onset_evidence import NearbyOnsets, OnsetEvidence
 from fusili_mir.decoding.semi_markov import (
     TimedStops,
     _best_cells,
@@ -32,19 +30,17 @@ FRAME_SEC = 0.04
 LAW = TimingLaw()
 
 
-@dataclass(frozen=True)
-class TableOnsets:
+class TableOnsets(OnsetEvidence):
     """Evidence from a table (stops, cells)."""
 
-    table: Float32
-    cell_sec: float = 0.02
-    start_sec: float = 0.0
-    sound_weight: float = 0.15
-    certainty: Certainty | None = None
+    cell_sec = 0.02
+    start_sec = 0.0
+    sound_weight = 0.15
+    certainty = None
+    n_cells = 0
 
-    @property
-    def n_cells(self) -> int:
-        return self.table.shape[1]
+    def __init__(self, table: Float32, start_sec: float = 0.0) -> None:
+        self.table, self.start_sec, self.n_cells = table, start_sec, table.shape[1]
 
     def nats(self, stop: int, cells: slice) -> Float32:
         return self.table[stop, cells]
@@ -55,11 +51,11 @@ class TableOnsets:
     def refined(self, stops: Int64, seconds: Float64) -> Float64:
         return seconds
 
-    def attack(self, stops: Int64, seconds: Float64) -> Float64:
+    def activation(self, stops: Int64, seconds: Float64) -> Float64:
         return np.zeros(len(stops))
 
-    def nearby(self, stops: Int64, seconds: Float64) -> NearbyAttacks:
-        return NearbyAttacks.unknown(len(stops))
+    def nearby(self, stops: Int64, seconds: Float64) -> NearbyOnsets:
+        return NearbyOnsets.unknown(len(stops))
 
 
 def likelihoods_of(frames: npt.ArrayLike, start: npt.ArrayLike, sounds: npt.ArrayLike) -> StopLikelihoods:

@@ -5,7 +5,7 @@ import pytest
 
 from fusili_mir.arrays import Float64
 from fusili_mir.decoding.certainty import STOP_CLUES
-from fusili_mir.decoding.onset_evidence import NearbyAttacks
+from fusili_mir.decoding.onset_evidence import NearbyOnsets
 from fusili_mir.decoding.stop_clues import StopClues
 
 EVENLY = np.arange(50.0)
@@ -16,12 +16,12 @@ def seen(
     posterior: Float64 = HALF,
     seconds: Float64 = EVENLY,
     arrival_sec: Float64 = EVENLY,
-    attack: Float64 = HALF,
+    activation: Float64 = HALF,
     rival: Float64 = HALF,
     passed: Float64 = HALF,
 ) -> dict[str, Float64]:
-    ones, nearby = np.ones(50), NearbyAttacks(HALF, HALF, passed, HALF)
-    clues = StopClues(posterior, 0.0 * ones, attack, seconds, ones, arrival_sec, rival, nearby)
+    ones, nearby = np.ones(50), NearbyOnsets(HALF, HALF, passed, HALF)
+    clues = StopClues(posterior, 0.0 * ones, activation, seconds, ones, arrival_sec, rival, nearby)
     return dict(zip(STOP_CLUES, clues.table().T, strict=True))
 
 
@@ -38,9 +38,9 @@ def test_what_is_struck_between_two_stops_is_passed_by_both() -> None:
 
 
 def test_a_stop_is_doubted_if_one_beside_it_is_struck_weakly() -> None:
-    attack = np.zeros(50)
-    attack[[0, 20]] = -3.0
-    assert np.flatnonzero(seen(attack=attack)["weakest"]).tolist() == [0, 1, 19, 20, 21]
+    activation = np.zeros(50)
+    activation[[0, 20]] = -3.0
+    assert np.flatnonzero(seen(activation=activation)["weakest"]).tolist() == [0, 1, 19, 20, 21]
 
 
 def test_log_odds_are_averaged_over_three_and_ten_stops_to_either_side_and_over_all() -> None:

@@ -43,7 +43,7 @@ def cost_of(
     return float(cost[0])
 
 
-def test_an_attack_of_the_usual_strength_says_nothing_and_an_e_fold_more_says_the_weight() -> None:
+def test_an_activation_of_the_usual_strength_says_nothing_and_an_e_fold_more_says_the_weight() -> None:
     assert onset_nats(0.4) == pytest.approx(0.0, abs=1e-6)  # 0.4 + 0.1 = 0.5
     assert onset_nats(0.5 * math.sqrt(math.e) - 0.1) == pytest.approx(1.0)
     assert onset_nats(0.15) == pytest.approx(2 * math.log(0.5))

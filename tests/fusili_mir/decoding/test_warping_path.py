@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from example_evidence import all_sounding, nothing_heard
 
 from fusili_mir.arrays import Float32, Int64
 from fusili_mir.decoding.course import Course, reading_course
@@ -42,7 +43,9 @@ def similarity_of(embeddings: Float32, frames: Float32, columns: Int64 | None = 
 
 def decode(embeddings: Float32, frames: Float32, options: DecodingOptions | None = None) -> WarpingPath:
     grid = FrameGrid(len(frames), FRAME_SEC)
-    return decode_path(similarity_of(embeddings, frames), grid, SCALE, options).path
+    evidence = nothing_heard(len(embeddings), grid.duration_sec)
+    sound = all_sounding(len(frames))
+    return decode_path(similarity_of(embeddings, frames), grid, SCALE, sound, evidence, options).path
 
 
 def walk(n_columns: int, n_frames: int, seed: int = 2) -> Int64:

@@ -13,9 +13,9 @@ from fusili_mir.errors import InputError
 from fusili_mir.model import batch_size
 from fusili_mir.model import encoder as encoder_module
 from fusili_mir.model.batch_size import choose_batch_size, item_bytes, typical_batch
-from fusili_mir.model.devices import Device
 from fusili_mir.model.encoder import Encoder
-from fusili_mir.model.sessions import DeviceMemoryError, GraphSession, open_session
+from fusili_mir.sessions.devices import Device
+from fusili_mir.sessions.graph_session import DeviceMemoryError, GraphSession, open_session
 
 
 def test_a_gpu_takes_what_fits_into_half_of_its_free_memory(tmp_path: Path, monkeypatch) -> None:
@@ -83,7 +83,7 @@ class Opened:
     options: list[object] = field(default_factory=list)
     batches: list[int] = field(default_factory=list)
 
-    def __call__(self, graph, device, n_threads, device_options) -> GraphSession:  # type: ignore[no-untyped-def]
+    def __call__(self, graph, device, n_threads, device_options, name) -> GraphSession:  # type: ignore[no-untyped-def]
         self.options.append(device_options)
         session = SmallMemory(open_session(graph, "cpu", 1).session, self.batches)
         return GraphSession(session, Device("coreml"), 1)

@@ -91,6 +91,7 @@ def test_what_is_written_reads_back_the_same(tmp_path: Path) -> None:
         ({"format": ...}, "not a bundle manifest"),
         ({"licence": ...}, "the manifest lacks licence"),
         ({"extra": 1}, "unknown key extra; the manifest has name"),
+        ({"decoder": {"reading": {}, "attacks": {}}}, "decoder has attacks, reading, expected only law"),
         ({"embedding_dim": "512"}, "embedding_dim is '512'; expected a whole number"),
         ({"embedding_dim": True}, "embedding_dim is True; expected a whole number"),
         ({"embedding_dim": 10**400}, "expected a number above 0 and below"),

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from fusili_mir.arrays import Float32
-from fusili_mir.audio.attack_map import N_PITCHES, AttackMap
+from fusili_mir.audio.onset_map import N_PITCHES, OnsetMap
 from fusili_mir.audio.pitch_curve import PitchCurve, Retuning
 from fusili_mir.audio.sound_envelope import SoundEnvelope
-from fusili_mir.model.retuned_frames import retuned_attacks, retuned_envelope, retuned_frames
+from fusili_mir.model.retuned_frames import retuned_envelope, retuned_frames, retuned_onsets
 
 RATE_HZ = 16_000
 FRAME_SEC = 0.04
@@ -57,9 +57,9 @@ def test_onsets_are_at_the_seconds_at_which_they_sound(curve: PitchCurve) -> Non
     rise[steps] = 1.0
     envelope = retuned_envelope(SoundEnvelope(rise, rise), retuning)
     np.testing.assert_allclose(envelope.nearest_onset(own_sec + 0.02, 0.07), own_sec, atol=0.008)
-    strength = np.zeros((len(rise), N_PITCHES), np.float16)
-    strength[steps, 40] = 1.0
-    attacks = retuned_attacks(AttackMap(strength), retuning)
+    activation = np.zeros((len(rise), N_PITCHES), np.float16)
+    activation[steps, 40] = 1.0
+    onsets = retuned_onsets(OnsetMap(activation), retuning)
     reach_sec, pitches = np.full(len(steps), 0.07), np.full(len(steps), 40)
-    found = attacks.nearest(own_sec + 0.02, pitches, reach_sec, spread_sec=0.02)
+    found = onsets.nearest(own_sec + 0.02, pitches, reach_sec, spread_sec=0.02)
     np.testing.assert_allclose(found, own_sec, atol=0.008)

@@ -24,7 +24,7 @@ from fusili_mir.errors import InputError
 from fusili_mir.model import encoder as encoder_module
 from fusili_mir.model.bundle import load_bundle
 from fusili_mir.model.encoder import Encoder
-from fusili_mir.model.sessions import GraphSession, open_session
+from fusili_mir.sessions.graph_session import GraphSession, open_session
 from fusili_training.data.batch import collate
 from fusili_training.data.shard_folder import Pair
 from fusili_training.evaluation.evaluating import TaskOptions, evaluate_bundle

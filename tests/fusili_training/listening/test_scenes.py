@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from fusili_training.listening.scenes import Instruments, Scene, SceneMaker, attack_targets
+from fusili_training.listening.scenes import Instruments, Scene, SceneMaker, onset_targets
 from fusili_training.listening.textures import draw_texture
 from fusili_training.pitches import N_PITCHES
 from fusili_training.sound.soundbank import SoundBank
@@ -75,9 +75,9 @@ def test_the_sound_of_a_scene_rises_where_its_notes_begin() -> None:
     assert louder > 1.1 * quieter
 
 
-def test_a_target_is_highest_at_the_step_of_its_attack() -> None:
+def test_a_target_is_highest_at_the_step_of_its_onset() -> None:
     scene = Scene(np.zeros(16_000, np.float32), np.array([0.105, 0.5]), np.array([60, 21]))
-    targets = attack_targets(scene, 100, 0.01)
+    targets = onset_targets(scene, 100, 0.01)
     assert targets.shape == (100, N_PITCHES)
     assert targets[10, 39] == pytest.approx(1.0)  # the middle of step 10 is at 0.105 s
     assert targets[9, 39] == targets[11, 39] == pytest.approx(np.exp(-0.5 / 0.81))

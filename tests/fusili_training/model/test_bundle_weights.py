@@ -17,7 +17,7 @@ from fusili_export.specs import audio_spec, image_spec
 from fusili_export.wrappers import TowerGraph
 from fusili_mir.errors import InputError
 from fusili_mir.model.bundle import TOWERS, AudioSpec, ImageSpec, Tower, default_bundle
-from fusili_mir.model.onnxruntime_library import onnxruntime
+from fusili_mir.sessions.onnxruntime_library import onnxruntime
 from fusili_training.loop.recipe import Recipe, WeightsOptions
 from fusili_training.loop.starting_model import build_starting_model
 from fusili_training.model.bundle_weights import _graph_weights, load_bundle_weights

@@ -3,7 +3,7 @@ from pathlib import Path
 import numpy as np
 from example_scores import BASS, measure, note, piano, score
 
-from fusili_mir.model.note_reading import ALTERATIONS, COLUMN_PX, LOWEST_MIDDLE, N_ROWS, STEP_PX
+from fusili_mir.hearing.note_reading import ALTERATIONS, COLUMN_PX, LOWEST_MIDDLE, N_ROWS, STEP_PX
 from fusili_mir.pages.pages import render_pages
 from fusili_training.reading.labelled_strips import LabelledStrip, label_strips, print_strip
 from fusili_training.rendering.print_defects import DefectLimits

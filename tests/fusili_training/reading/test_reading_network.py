@@ -2,8 +2,8 @@ import numpy as np
 import torch
 
 from fusili_export.reading_graph import reading_graph_bytes
-from fusili_mir.model.note_reading import READING_OUTPUTS
-from fusili_mir.model.sessions import open_session
+from fusili_mir.hearing.note_reading import READING_OUTPUTS
+from fusili_mir.sessions.graph_session import open_session
 from fusili_training.reading.reading_network import ReadingNetwork, ReadingNetworkOptions
 
 SMALL = ReadingNetworkOptions(channels=6, dilations=(1, 2), state=12, memory=4)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +18,7 @@ from fusili_mir.alignment.place_decoding import decode_places
 from fusili_mir.alignment.position_maps import get_position_maps
 from fusili_mir.alignment.results import Alignment
 from fusili_mir.arrays import Float32, Float64, Int64
+from fusili_mir.audio.onset_map import N_PITCHES
 from fusili_mir.errors import InputError
 from fusili_mir.geometry import FrameGrid
 from fusili_mir.model.encoded import EncodedAudio, EncodedScore
@@ -54,6 +55,8 @@ class ComparedErrors:
 def errors_of_segment(pair: EncodedPair, scale: float) -> ComparedErrors:
     """Decode the path of a segment that shows one line of music, and compare its onsets with the truth.
 
+    Its notes are not read: the encoders are judged, and onsets of anything count.
+
     Parameters
     ----------
     pair : EncodedPair
@@ -77,12 +80,12 @@ def errors_of_segment(pair: EncodedPair, scale: float) -> ComparedErrors:
     y = np.full(len(heads), grid.height_px / 2)
     page = np.zeros(len(heads), dtype=np.int64)
 
-    score = EncodedScore(axis, by_column, np.ones(by_column.shape[:2], dtype=bool))
+    nothing_read = np.zeros((len(axis), N_PITCHES), np.float32)
+    score = EncodedScore(axis, by_column, np.ones(by_column.shape[:2], dtype=bool), pitches=nothing_read)
 
     def found_sec(frames: Float32) -> Float64:
-        audio = EncodedAudio(frames, pair.frame_grid, envelope=pair.envelope)
         try:
-            found = decode_places(score, audio, scale, np.arange(grid.cols))
+            found = decode_places(score, replace(pair.audio, frames=frames), scale, np.arange(grid.cols))
         except InputError:  # nothing sounds like the score, which can happen with shuffled frames
             return np.full(len(heads), np.nan)
         return get_position_maps(found.frames, found.moments).position_to_seconds(page, x, y)
@@ -114,7 +117,8 @@ def errors_of_piece(piece: WholePiece, encoder: Encoder, progress: bool = False)
     score = encoder.encode_pages(piece.pages, progress)
     audio = encoder.encode_recording(piece.recording, progress)
     order = random_stream(0, "onsets", piece.name).permutation(len(audio.frames))
-    shuffled = EncodedAudio(audio.frames[order], audio.grid, envelope=audio.envelope)
+    nothing_heard = replace(audio.onsets, activation=np.zeros_like(audio.onsets.activation))
+    shuffled = replace(audio, frames=audio.frames[order], onsets=nothing_heard)
     scale = encoder.bundle.manifest.scale
     heads = piece.heads
     straight_sec = _even_pace(score.axis, heads["page"], heads["x"], heads["y"], audio.grid)

@@ -10,12 +10,11 @@ import numpy as np
 import soxr
 
 from fusili_mir.arrays import Float32
-from fusili_mir.audio.envelope_meter import EnvelopeMeter
 from fusili_mir.audio.recording import AudioSamples, RecordingWarning
-from fusili_mir.audio.sound_envelope import SoundEnvelope
 from fusili_mir.decoding.similarity import frame_similarity, unit_vectors
 from fusili_mir.errors import FusiliError, InputError
 from fusili_mir.geometry import FrameGrid, PatchGrid
+from fusili_mir.model.clips import ClipLayout
 from fusili_mir.model.encoded import EncodedAudio
 from fusili_mir.model.encoder import Encoder
 from fusili_training.data.shard_folder import Pair
@@ -34,25 +33,33 @@ class EncodedPair:
     Attributes
     ----------
     key : str
-    patches, frames : np.ndarray [shape=(N, d), (M, d)]
+    patches : np.ndarray [shape=(N, d)]
         Local embeddings, unit vectors.
+    audio : EncodedAudio
+        The recording: frames, their grid, and onsets.
     image_embedding, audio_embedding : np.ndarray [shape=(d,)]
         Global embeddings.
-    patch_grid, frame_grid : PatchGrid, FrameGrid
+    patch_grid : PatchGrid
     truth : TruthArray [shape=(notes,)]
-    envelope : SoundEnvelope, optional
-        Envelope of the recording.
     """
 
     key: str
     patches: Float32
-    frames: Float32
+    audio: EncodedAudio
     image_embedding: Float32
     audio_embedding: Float32
     patch_grid: PatchGrid
-    frame_grid: FrameGrid
     truth: TruthArray
-    envelope: SoundEnvelope | None = None
+
+    @property
+    def frames(self) -> Float32:
+        """Local embeddings of the recording, unit vectors [shape=(M, d)]."""
+        return self.audio.frames
+
+    @property
+    def frame_grid(self) -> FrameGrid:
+        """Times of the frames."""
+        return self.audio.grid
 
     @property
     def similarity(self) -> Float32:
@@ -129,19 +136,16 @@ def _encode_images(encoder: Encoder, images: Float32) -> list[_EncodedImage]:
 def _encode_pair(encoder: Encoder, pair: Pair, image: _EncodedImage) -> EncodedPair:
     spec = encoder.bundle.image
     audio = _encode_square_clip(encoder, pair) if spec.segment == "square" else _encode_clip(encoder, pair)
-    assert audio.clip_embeddings is not None  # noqa: S101
     cols = len(image.patches) // spec.rows
     patch_height_px = pair.image.shape[0] / spec.rows
     return EncodedPair(
         pair.key,
         image.patches,
-        audio.frames,
+        audio,
         image.pooled,
         unit_vectors(audio.clip_embeddings.mean(axis=0, keepdims=True))[0],
         PatchGrid(spec.rows, cols, spec.patch_width_px, patch_height_px),
-        audio.grid,
         pair.truth,
-        audio.envelope,
     )
 
 
@@ -154,13 +158,11 @@ def _encode_clip(encoder: Encoder, pair: Pair) -> EncodedAudio:
 def _encode_square_clip(encoder: Encoder, pair: Pair) -> EncodedAudio:
     """Encode 20 s as in training: windows side by side, at the level of the file."""
     spec = encoder.bundle.audio
-    waveform = _protocol_waveform(encoder, pair)
-    frames, clips = encoder.encode_windows(waveform)
-    envelope_meter = EnvelopeMeter(spec.sample_rate_hz, 0.0)
-    for _ in envelope_meter.listen([waveform]):
-        pass
+    listener = encoder.listener()
+    blocks = listener.listen([_protocol_waveform(encoder, pair)])
+    frames, clips = encoder.encode_blocks(blocks, ClipLayout.of(spec).apart())
     grid = FrameGrid(len(frames), spec.frame_sec, 0.0, PROTOCOL_SEC)
-    return EncodedAudio(frames, grid, clips, envelope_meter.envelope())
+    return EncodedAudio(frames, grid, clips, listener.onsets(), listener.envelope())
 
 
 def _protocol_waveform(encoder: Encoder, pair: Pair) -> Float32:

@@ -1,1 +1,1 @@
-"""Listening: a network that hears which pitches are struck, and the music that it learns from."""
+"""Listening: a network that hears which notes begin when, and the music that it learns from."""

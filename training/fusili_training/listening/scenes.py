@@ -25,7 +25,7 @@ from fusili_training.sound.synthesis import Instrument, synthesise
 from fusili_training.sound.vowels import PITCH_RANGES
 from fusili_training.sound.wear import wear
 
-__all__ = ["Instruments", "Scene", "SceneMaker", "attack_targets"]
+__all__ = ["Instruments", "Scene", "SceneMaker", "onset_targets"]
 
 _LEAD_SEC = 2.5  # what sounds at the beginning of a scene may have begun before
 _SIGMA_STEPS = 0.9  # width of a target: wide enough to be located more finely than steps
@@ -161,8 +161,8 @@ def _is_singable(pitches: Int64) -> bool:
     return any(least <= pitches.min() and pitches.max() <= most for least, most in PITCH_RANGES.values())
 
 
-def attack_targets(scene: Scene, n_steps: int, step_sec: float) -> Float32:
-    """Return how much of an attack is at each step [shape=(n_steps, 88)]: 1 where it is in its middle."""
+def onset_targets(scene: Scene, n_steps: int, step_sec: float) -> Float32:
+    """Return how much of an onset is at each step [shape=(n_steps, 88)]: 1 where it is in its middle."""
     targets = np.zeros((n_steps, N_PITCHES), np.float32)
     place = scene.onset_sec / step_sec - 0.5  # the middle of step i is at i + 1/2
     key = scene.pitch - LOWEST_PITCH

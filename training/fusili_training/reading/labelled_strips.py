@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fusili_mir.arrays import Float64, GreyImage, Table
-from fusili_mir.model.note_reading import (
+from fusili_mir.hearing.note_reading import (
     ALTERATIONS,
     COLUMN_PX,
     LOWEST_MIDDLE,

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from fusili_mir.model.note_reading import ALTERATIONS, COLUMN_PX, N_MIDDLES, N_ROWS, STEP_PX
+from fusili_mir.hearing.note_reading import ALTERATIONS, COLUMN_PX, N_MIDDLES, N_ROWS, STEP_PX
 
 __all__ = ["ReadingNetwork", "ReadingNetworkOptions"]
 
@@ -49,7 +49,7 @@ class ReadingNetworkOptions:
 
 
 class ReadingNetwork(nn.Module):
-    """Staff strips [shape=(B, 128, width)] -> logits; see `fusili_mir.model.note_reading.READING_OUTPUTS`."""
+    """Staff strips [shape=(B, 128, width)] -> logits; see `fusili_mir.hearing.note_reading.READING_OUTPUTS`."""
 
     def __init__(self, options: ReadingNetworkOptions | None = None) -> None:
         super().__init__()

@@ -1,41 +1,35 @@
 from __future__ import annotations
 
-import hashlib
-import json
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import onnx
 import pytest
-from example_bundles import write_pitch_bundle
 from example_scores import melody, piano
 from onnx import TensorProto, helper, numpy_helper
 
 from fusili_mir.arrays import Float32
 from fusili_mir.boxes import STAFF_DTYPE, SYSTEM_DTYPE
-from fusili_mir.errors import FusiliError, InputError
-from fusili_mir.model.bundle import Bundle, default_bundle, load_bundle, save_bundle
-from fusili_mir.model.encoder import Encoder
-from fusili_mir.model.note_reading import (
+from fusili_mir.errors import FusiliError
+from fusili_mir.hearing.note_reading import (
     ALTERATIONS,
     LOWEST_MIDDLE,
     N_MIDDLES,
     N_ROWS,
     READING_INPUT,
     READING_OUTPUTS,
-    ReadingGraph,
     ReadStaff,
     ReadStrips,
     pitches_on_axis,
 )
-from fusili_mir.model.sessions import open_session
+from fusili_mir.model.bundle import default_bundle
+from fusili_mir.model.encoder import Encoder
 from fusili_mir.pages.pages import PageImages, Pages, load_pages, render_pages
 from fusili_mir.pages.score_axis import COLUMN_DTYPE, ScoreAxis
+from fusili_mir.sessions.graph_session import open_session
 
 TREBLE, BASS = 34 - LOWEST_MIDDLE, 22 - LOWEST_MIDDLE  # the middle line is B4, D3
-GRAPH = ReadingGraph("reading.onnx", "")
 
 
 def staff(heads: list[tuple[int, int, int]], middle: int, n_columns: int = 4) -> ReadStaff:
@@ -106,11 +100,11 @@ def test_a_head_that_is_tied_to_the_one_before_begins_nothing() -> None:
     assert read.middles[0, 0] == pytest.approx(1 / N_MIDDLES)
 
 
-def ink_graph(n_middles: int = N_MIDDLES) -> bytes:
+def ink_graph() -> bytes:
     """A head, 20 * (ink - 0.5) logits, in each cell by the share of ink in it; always a treble clef, no signs."""
     kernel = np.full((1, 1, 4, 4), 1 / 16, np.float32)
-    middles = np.full((1, 1, n_middles), -30.0, np.float32)
-    middles[..., min(TREBLE, n_middles - 1)] = 30.0
+    middles = np.full((1, 1, N_MIDDLES), -30.0, np.float32)
+    middles[..., TREBLE] = 30.0
     signs = np.full((1, 1, 1, len(ALTERATIONS)), -30.0, np.float32)
     signs[..., ALTERATIONS.index(0)] = 30.0
     constants: dict[str, np.ndarray] = {
@@ -144,7 +138,7 @@ def ink_graph(n_middles: int = N_MIDDLES) -> bytes:
     outputs: dict[str, list[str | int | None]] = {
         "heads": ["b", "c", N_ROWS],
         "struck": ["b", "c", N_ROWS],
-        "middles": ["b", "c", n_middles],
+        "middles": ["b", "c", N_MIDDLES],
         "alterations": ["b", "c", N_ROWS, len(ALTERATIONS)],
     }
     graph = helper.make_graph(
@@ -185,7 +179,7 @@ def axis_of(column_px: float) -> ScoreAxis:
 @pytest.mark.parametrize("column_px", [5.0, 10.0, 2.5])  # those of the reader have 5 px
 def test_notes_are_read_at_their_place_on_any_axis(column_px: float) -> None:
     axis = axis_of(column_px)
-    pitches = pitches_on_axis(reading_with(ink_graph()), GRAPH, drawn_pages(), axis)
+    pitches = pitches_on_axis(reading_with(ink_graph()), drawn_pages(), axis)
     column, pitch = np.unravel_index(pitches.argmax(), pitches.shape)
     assert int(pitch) + 21 == 67  # G4
     begin, end = axis.columns["x0"][column], axis.columns["x1"][column]
@@ -200,65 +194,12 @@ def reading_with(graph: bytes) -> ReadStrips:
     return lambda strips: session.run(READING_INPUT, strips, list(READING_OUTPUTS))
 
 
-def with_reading(folder: Path, graph: bytes, **said: Any) -> Bundle:
-    write_pitch_bundle(folder)
-    (folder / "reading.onnx").write_bytes(graph)
-    manifest = json.loads((folder / "manifest.json").read_text())
-    spec = {"file": "reading.onnx", "sha256": hashlib.sha256(graph).hexdigest()}
-    manifest["decoder"] = {"reading": {**spec, **said}}
-    (folder / "manifest.json").write_text(json.dumps(manifest))
-    return load_bundle(folder)
-
-
-def test_the_encoder_reads_images_with_the_network_of_its_bundle(tmp_path: Path) -> None:
-    encoded = Encoder(with_reading(tmp_path / "bundle", ink_graph()), "cpu", 1).encode_pages(drawn_pages())
-    assert encoded.pitches is not None
-    assert encoded.pitches.shape == (len(encoded.axis), 88)
-    assert encoded.pitches.max(axis=0).argmax() + 21 == 67
-
-
-@pytest.mark.parametrize(
-    ("said", "message"),
-    [
-        ({"file": "../reading.onnx"}, "plain name of a file"),
-        ({"sha256": "0" * 64}, "damaged or belongs to another bundle"),
-    ],
-)
-def test_a_manifest_that_is_wrong_about_the_network_is_refused(
-    tmp_path: Path, said: dict[str, Any], message: str
-) -> None:
-    bundle = with_reading(tmp_path / "bundle", ink_graph(), **said)
-    with pytest.raises(InputError, match=message):
-        Encoder(bundle, "cpu", 1).check()
-
-
-def test_a_manifest_that_says_nothing_about_the_network_is_refused(tmp_path: Path) -> None:
-    bundle = write_pitch_bundle(tmp_path / "bundle")
-    bundle.manifest.decoder["reading"] = "reading.onnx"
-    with pytest.raises(InputError, match=r"decoder.reading is 'reading.onnx'; expected file and sha256"):
-        ReadingGraph.of(bundle)
-
-
-def test_a_network_with_other_clefs_is_refused() -> None:
-    with pytest.raises(FusiliError, match=r"reading.onnx gives middles of shape \(1, .*, 12\)"):
-        pitches_on_axis(reading_with(ink_graph(n_middles=12)), GRAPH, drawn_pages(), axis_of(5.0))
-
-
-def test_a_graph_of_another_kind_is_refused_before_anything_is_encoded(tmp_path: Path) -> None:
-    audio = write_pitch_bundle(tmp_path / "other").read_graph("audio")
-    bundle = with_reading(tmp_path / "bundle", audio)
-    with pytest.raises(
-        InputError, match=r"reading.onnx: a graph from .*; expected one from strips to heads, "
-    ):
-        Encoder(bundle, "cpu", 1).check()
-
-
 def test_columns_beyond_what_is_read_show_nothing() -> None:
     axis = axis_of(5.0)
     longer = axis.columns[-1:].copy()
     longer["x0"], longer["x1"] = 350.0, 700.0
     pitches = pitches_on_axis(
-        reading_with(ink_graph()), GRAPH, drawn_pages(), ScoreAxis(np.append(axis.columns, longer))
+        reading_with(ink_graph()), drawn_pages(), ScoreAxis(np.append(axis.columns, longer))
     )
     assert not pitches[-1].any()
 
@@ -275,7 +216,7 @@ def test_strips_of_many_staves_are_read_a_few_at_a_time() -> None:
         sizes.append(strips.shape)
         return read(strips)
 
-    pitches_on_axis(counted, GRAPH, replace(pages, systems=systems, staves=staves), axis_of(5.0))
+    pitches_on_axis(counted, replace(pages, systems=systems, staves=staves), axis_of(5.0))
     assert sum(size[0] for size in sizes) == 40
     assert max(size[0] * size[2] for size in sizes) <= 4096 * 4
 
@@ -290,26 +231,22 @@ def test_systems_that_are_read_at_once_are_read_as_one_after_another(tmp_path: P
     assert np.array_equal(alone, together)
 
 
-def test_a_bundle_is_saved_with_its_network_or_without_both(tmp_path: Path) -> None:
-    given = with_reading(tmp_path / "given", ink_graph())
-    graphs = given.read_graph("image"), given.read_graph("audio")
-    save_bundle(tmp_path / "saved", given.manifest, *graphs, decoder_graphs={"reading": ink_graph()})
-    saved = load_bundle(tmp_path / "saved")
-    spec = ReadingGraph.of(saved)
-    assert spec is not None
-    assert spec.read(saved) == ink_graph()
-    with pytest.raises(InputError, match=r"expected both the graph reading.onnx and `decoder.reading`"):
-        save_bundle(tmp_path / "half", given.manifest, *graphs)
+def test_a_device_on_which_the_network_fails_is_said() -> None:
+    def broken(strips: Float32) -> list[Float32]:
+        return [np.full_like(output, np.nan) for output in reading_with(ink_graph())(strips)]
+
+    with pytest.raises(FusiliError, match="the network that reads notes fails on this device; choose cpu"):
+        pitches_on_axis(broken, drawn_pages(), axis_of(5.0))
 
 
 def test_pitches_of_symbolic_scores_are_known_and_not_read(tmp_path: Path) -> None:
     (tmp_path / "melody.musicxml").write_text(melody(2))
-    encoder = Encoder(with_reading(tmp_path / "bundle", ink_graph()), "cpu", 1)
+    encoder = Encoder(default_bundle(), "cpu", 1)
     assert encoder.encode_pages(render_pages(tmp_path / "melody.musicxml")).pitches is None
 
 
 @pytest.mark.parametrize("n_measures", [8, 24])
-def test_the_shipped_bundle_reads_the_notes_of_an_image(tmp_path: Path, n_measures: int) -> None:
+def test_notes_of_an_image_are_read(tmp_path: Path, n_measures: int) -> None:
     (tmp_path / "piano.musicxml").write_text(piano(n_measures))
     engraved = render_pages(tmp_path / "piano.musicxml")
     assert engraved.score is not None

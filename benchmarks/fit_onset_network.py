@@ -1,15 +1,15 @@
-"""Fit the network that hears which pitches are struck, and put it into a bundle.
+"""Fit the network that hears which notes begin when, and put it into the package.
 
-    python benchmarks/fit_attack_network.py train RUN [--steps 4000] [--pieces 250] [--corpus ../shared/data]
-    python benchmarks/fit_attack_network.py measure RUN
-    python benchmarks/fit_attack_network.py export RUN BUNDLE
+    python benchmarks/fit_onset_network.py train RUN [--steps 4000] [--pieces 250] [--corpus ../shared/data]
+    python benchmarks/fit_onset_network.py measure RUN
+    python benchmarks/fit_onset_network.py export RUN
 
 `train` makes scenes of 5 s (`fusili_training.listening`) while it learns from them: passages of training pieces
-and textures made by rule, played by the instruments of `training/recipes/listening/attacks.toml`. Soundfonts
+and textures made by rule, played by the instruments of `training/recipes/listening/onsets.toml`. Soundfonts
 come from Debian; FUSILI_SOUNDFONTS names their folders and those of the samples (docs/model.md says where these
-are from). RUN keeps `last.pt`, from which an interrupted run goes on. `measure` says how well attacks
-of unheard instruments are found, beside the spectral attack map. `export` writes `attacks.onnx` into a bundle;
-the law of timing is to be fitted anew after that (`fit_decoder.py law`, `certainty` and `piece`).
+are from). RUN keeps `last.pt`, from which an interrupted run goes on. `measure` says how well onsets
+of unheard instruments are found. `export` writes `fusili_mir/hearing/onsets.onnx`; the law of timing is to be
+fitted anew after that (`fit_decoder.py law`, `certainty` and `piece`).
 """
 
 from __future__ import annotations
@@ -28,24 +28,25 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from fusili_export.attack_graph import export_attack_network
+from fusili_export.onset_graph import onset_graph_bytes
+from fusili_export.shipped_networks import save_network
 from fusili_mir.arrays import Float32
-from fusili_mir.audio.attack_meter import AttackMeter
 from fusili_mir.errors import FusiliError, InputError
-from fusili_mir.model.bundle import load_bundle
+from fusili_mir.hearing.onset_listener import ONSET_STEP_SEC, SAMPLE_RATE_HZ
 from fusili_mir.scores.score_file import read_score_file
-from fusili_training.listening.attack_network import HOP_SEC, SAMPLE_RATE_HZ, AttackNetwork
-from fusili_training.listening.scenes import Instruments, Scene, SceneMaker, attack_targets
+from fusili_training.listening.onset_network import OnsetNetwork
+from fusili_training.listening.scenes import Instruments, Scene, SceneMaker, onset_targets
 from fusili_training.random_streams import random_stream
 from fusili_training.rendering.corpus import list_corpus, select_pieces
 from fusili_training.rendering.render_recipe import AudioOptions
 from fusili_training.rendering.sound_choice import open_bank
 from fusili_training.sound.sounding_score import SoundingScore, read_sounding_score
 
-RECIPE = Path(__file__).parents[1] / "training" / "recipes" / "listening" / "attacks.toml"
+RECIPE = Path(__file__).parents[1] / "training" / "recipes" / "listening" / "onsets.toml"
+LICENCE = "CC0-1.0"
 LEARNING_RATE, WARM_UP = 6e-3, 100
-ATTACK_WEIGHT = 4.0  # of a step with an attack, beside one without
-NEAR_STEPS = 3  # how far a peak may be from an attack
+ONSET_WEIGHT = 4.0  # of a step with an onset, beside one without
+NEAR_STEPS = 3  # how far a peak may be from an onset
 KINDS = {"songs": "*openscore_lieder*", "quartets": "*openscore_quartets*"}
 
 
@@ -55,7 +56,6 @@ def main() -> None:
     )
     parser.add_argument("task", choices=("train", "measure", "export"))
     parser.add_argument("run", type=Path)
-    parser.add_argument("bundle", type=Path, nargs="?")
     parser.add_argument("--corpus", type=Path, default=Path("../shared/data"))
     parser.add_argument("--pieces", type=int, default=250)
     parser.add_argument("--steps", type=int, default=4000)
@@ -71,15 +71,12 @@ def main() -> None:
     elif arguments.task == "measure":
         measure(scene_maker(recipe, "unheard_", []), load_network(arguments.run), arguments.scenes)
     else:
-        if arguments.bundle is None:
-            parser.error("export needs a BUNDLE")
-        export_attack_network(
-            load_network(arguments.run), load_bundle(arguments.bundle), provenance(arguments.run, recipe)
-        )
+        graph = onset_graph_bytes(load_network(arguments.run))
+        save_network("onsets", graph, LICENCE, origin_of(arguments.run, recipe))
 
 
-def provenance(run: Path, recipe: dict[str, Any]) -> dict[str, Any]:
-    """Return what the manifest says about the origin of a network, attributions included."""
+def origin_of(run: Path, recipe: dict[str, Any]) -> dict[str, Any]:
+    """Return what is recorded about the origin of a network, attributions included."""
     saved = torch.load(run / "last.pt", weights_only=True)
     return {
         "trained_on": recipe["trained_on"],
@@ -126,18 +123,18 @@ def batches(maker: SceneMaker, size: int, first: int) -> Iterator[Batch]:
     step = first
     while True:
         scenes = [maker.draw(random_stream(1, "scene", str(step), str(item))) for item in range(size)]
-        n_steps = len(scenes[0].samples) // round(HOP_SEC * SAMPLE_RATE_HZ)
-        targets = [attack_targets(scene, n_steps, HOP_SEC) for scene in scenes]
+        n_steps = len(scenes[0].samples) // round(ONSET_STEP_SEC * SAMPLE_RATE_HZ)
+        targets = [onset_targets(scene, n_steps, ONSET_STEP_SEC) for scene in scenes]
         yield Batch(
             torch.from_numpy(np.stack([s.samples for s in scenes])), torch.from_numpy(np.stack(targets))
         )
         step += 1
 
 
-def attack_loss(logits: Tensor, targets: Tensor) -> Tensor:
-    """Cross-entropy; attacks are rare, so that they count more."""
+def onset_loss(logits: Tensor, targets: Tensor) -> Tensor:
+    """Cross-entropy; onsets are rare, so that they count more."""
     each = functional.binary_cross_entropy_with_logits(logits, targets, reduction="none")
-    weights = 1 + ATTACK_WEIGHT * targets
+    weights = 1 + ONSET_WEIGHT * targets
     return (each * weights).sum() / targets.sum().clamp_min(1.0)
 
 
@@ -150,7 +147,7 @@ def learning_rate(step: int, n_steps: int) -> float:
 
 def train(maker: SceneMaker, run: Path, n_steps: int, batch_size: int) -> None:
     torch.manual_seed(0)
-    network = AttackNetwork().to(memory_format=torch.channels_last)
+    network = OnsetNetwork().to(memory_format=torch.channels_last)
     average = torch.optim.swa_utils.AveragedModel(
         network, multi_avg_fn=torch.optim.swa_utils.get_ema_multi_avg_fn(0.995), use_buffers=True
     )
@@ -168,7 +165,7 @@ def train(maker: SceneMaker, run: Path, n_steps: int, batch_size: int) -> None:
             break
         for group in optimiser.param_groups:
             group["lr"] = learning_rate(step, n_steps)
-        loss = attack_loss(network(batch.waveforms), batch.targets)
+        loss = onset_loss(network(batch.waveforms), batch.targets)
         optimiser.zero_grad()
         loss.backward()
         torch.nn.utils.clip_grad_norm_(network.parameters(), 2.0)
@@ -188,59 +185,47 @@ def train(maker: SceneMaker, run: Path, n_steps: int, batch_size: int) -> None:
             (run / "part.pt").replace(last)
 
 
-def load_network(run: Path) -> AttackNetwork:
+def load_network(run: Path) -> OnsetNetwork:
     """Return the network with the running average of its weights."""
-    network = AttackNetwork()
+    network = OnsetNetwork()
     average = torch.optim.swa_utils.AveragedModel(network, use_buffers=True)
     average.load_state_dict(torch.load(run / "last.pt", weights_only=True)["average"])
-    module: AttackNetwork = average.module.eval()
+    module: OnsetNetwork = average.module.eval()
     return module
 
 
 @torch.no_grad()
-def measure(maker: SceneMaker, network: AttackNetwork, n_scenes: int) -> None:
+def measure(maker: SceneMaker, network: OnsetNetwork, n_scenes: int) -> None:
     scenes = [maker.draw(random_stream(2, "measured", str(number))) for number in range(n_scenes)]
     heard = [torch.sigmoid(network(torch.from_numpy(s.samples[None])))[0].numpy() for s in scenes]
     print(
-        "| attacks of unheard instruments | precision | recall | F | median distance, ms |\n"
+        "| onsets of unheard instruments | precision | recall | F | median distance, ms |\n"
         + "|"
         + " --- |" * 5
     )
-    for name, maps in (("network", heard), ("spectral map", [spectral(scene) for scene in scenes])):
-        best = max(
-            (found(maps, scenes, level) for level in np.linspace(0.05, 0.95, 19)), key=lambda row: row[2]
-        )
-        print(f"| {name} | {best[0]:.3f} | {best[1]:.3f} | {best[2]:.3f} | {best[3]:.1f} |")
-
-
-def spectral(scene: Scene) -> Float32:
-    meter = AttackMeter(SAMPLE_RATE_HZ)
-    for _ in meter.listen([scene.samples]):
-        pass
-    steps = meter.attacks().strength.astype(np.float32)
-    middles = (steps[:-1] + steps[1:]) / 2  # from steps to the middles between them
-    return np.minimum(middles, 1.0)
+    best = max((found(heard, scenes, level) for level in np.linspace(0.05, 0.95, 19)), key=lambda row: row[2])
+    print(f"| network | {best[0]:.3f} | {best[1]:.3f} | {best[2]:.3f} | {best[3]:.1f} |")
 
 
 def found(maps: list[Float32], scenes: list[Scene], level: float) -> tuple[float, float, float, float]:
     """Return precision, recall, F and the median distance in ms of peaks above a level."""
-    n_peaks = n_right = n_attacks = 0
+    n_peaks = n_right = n_onsets = 0
     distances = []
-    for strength, scene in zip(maps, scenes, strict=True):
-        inner = strength[1:-1]
-        is_peak = (inner > strength[:-2]) & (inner >= strength[2:]) & (inner > level)
+    for activation, scene in zip(maps, scenes, strict=True):
+        inner = activation[1:-1]
+        is_peak = (inner > activation[:-2]) & (inner >= activation[2:]) & (inner > level)
         step, key = np.nonzero(is_peak)
         place, pitch = step + 1.5, key + 21
         n_peaks += len(place)
         for onset_sec, wanted in zip(scene.onset_sec, scene.pitch, strict=True):
-            n_attacks += 1
-            away = np.abs(place[pitch == wanted] - onset_sec / HOP_SEC)
+            n_onsets += 1
+            away = np.abs(place[pitch == wanted] - onset_sec / ONSET_STEP_SEC)
             if len(away) and away.min() <= NEAR_STEPS:
                 n_right += 1
                 distances.append(float(away.min()))
-    precision, recall = n_right / max(n_peaks, 1), n_right / max(n_attacks, 1)
+    precision, recall = n_right / max(n_peaks, 1), n_right / max(n_onsets, 1)
     score = 2 * precision * recall / max(precision + recall, 1e-9)
-    return precision, recall, score, 1000 * HOP_SEC * float(np.median(distances or [np.nan]))
+    return precision, recall, score, 1000 * ONSET_STEP_SEC * float(np.median(distances or [np.nan]))
 
 
 if __name__ == "__main__":

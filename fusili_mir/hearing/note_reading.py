@@ -1,29 +1,26 @@
-"""Reading the notes of staves with a network of the bundle, where it has one.
+"""Reading the notes of staves with a network that ships.
 
-The manifest names it as ``decoder.reading``: a graph from staff strips to what is written in each cell, a step of
-the scale high and a column wide. `benchmarks/fit_reading_network.py` makes it. A pitch is what three readings
-have in common: which row has a head, what the middle line means (the clef), and the alteration of the row.
+It leads from staff strips to what is written in each cell, a step of the scale high and a column wide.
+`benchmarks/fit_reading_network.py` makes it. A pitch is what three readings have in common: which row has a head,
+what the middle line means (the clef), and the alteration of the row.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
 from fusili_mir.arrays import Float32
-from fusili_mir.audio.attack_map import LOWEST_PITCH, N_PITCHES
-from fusili_mir.errors import FusiliError, InputError
-from fusili_mir.model.bundle import Bundle
-from fusili_mir.model.graph_checks import check_graph
-from fusili_mir.model.runs_at_once import map_at_once
-from fusili_mir.model.sessions import GraphSession
+from fusili_mir.audio.onset_map import LOWEST_PITCH, N_PITCHES
+from fusili_mir.errors import FusiliError
 from fusili_mir.pages.score_axis import ScoreAxis
 from fusili_mir.pages.segments import cut_segment, staff_strips
 from fusili_mir.progress import progress_bar
 from fusili_mir.scores.pitch_names import STEP_SEMITONES
+from fusili_mir.sessions.runs_at_once import map_at_once
 
 if TYPE_CHECKING:  # partitura, which pages need, is slow to import
     from fusili_mir.pages.pages import Pages
@@ -41,7 +38,6 @@ __all__ = [
     "STEP_PX",
     "ReadStaff",
     "ReadStrips",
-    "ReadingGraph",
     "pitches_on_axis",
 ]
 
@@ -63,46 +59,6 @@ _STEPS_PER_OCTAVE = 7
 _MOST_COLUMNS = 4096  # of all strips that go through the graph at once: some 140 MB
 _ROUNDING = 1e-2  # of places on pages, in columns
 _LEAST = 1e-3  # probability of a middle line that is worth a look
-
-
-@dataclass(frozen=True)
-class ReadingGraph:
-    """What a manifest says about the network.
-
-    Attributes
-    ----------
-    file, sha256 : str
-        Name and checksum of the graph.
-    """
-
-    file: str
-    sha256: str
-
-    @classmethod
-    def of(cls, bundle: Bundle) -> ReadingGraph | None:
-        """Read what the manifest of a bundle says; None if the bundle has no such network."""
-        said: Any = bundle.manifest.decoder.get("reading")
-        if said is None:
-            return None
-        if not isinstance(said, dict) or not {"file", "sha256"} <= said.keys():
-            raise InputError(f"{bundle.folder}: decoder.reading is {said!r}; expected file and sha256")
-        return cls(str(said["file"]), str(said["sha256"]))
-
-    def read(self, bundle: Bundle) -> bytes:
-        """Read the graph, which must lie in the bundle, match its checksum and contain all its weights."""
-        graph = bundle.read_file(self.file, self.sha256, "graph_bytes")
-        check_graph(str(bundle.folder / self.file), graph)
-        return graph
-
-    def check(self, session: GraphSession) -> None:
-        """Raise if an opened graph has other inputs or outputs than one that reads notes."""
-        inputs = sorted(each.name for each in session.session.get_inputs())
-        outputs = sorted(each.name for each in session.session.get_outputs())
-        if inputs != [READING_INPUT] or outputs != sorted(READING_OUTPUTS):
-            raise InputError(
-                f"{self.file}: a graph from {', '.join(inputs)} to {', '.join(outputs)}; "
-                f"expected one from {READING_INPUT} to {', '.join(READING_OUTPUTS)}: export the bundle again"
-            )
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,7 +114,6 @@ ReadStrips: TypeAlias = Callable[[Float32], list[Float32]]
 
 def pitches_on_axis(
     read_strips: ReadStrips,
-    graph: ReadingGraph,
     pages: Pages,
     axis: ScoreAxis,
     n_at_once: int = 1,
@@ -170,7 +125,6 @@ def pitches_on_axis(
     ----------
     read_strips : callable
         What runs strips through the graph.
-    graph : ReadingGraph
     pages : Pages
     axis : ScoreAxis
         Their columns.
@@ -191,7 +145,7 @@ def pitches_on_axis(
         _strips(pages, int(system["system"]))
         for system in progress_bar(systems, "reading notes", shown=progress)
     )
-    found = map_at_once(lambda some: _read(read_strips, graph, some).pitches(), strips, n_at_once)
+    found = map_at_once(lambda some: _read(read_strips, some).pitches(), strips, n_at_once)
     for system, read in zip(systems, found, strict=True):
         own = np.flatnonzero(columns["system"] == system["system"])
         column_px = COLUMN_PX * float(system["space_px"]) / SPACE_PX  # on the page
@@ -211,18 +165,12 @@ def _strips(pages: Pages, system: int) -> Float32:
     return np.pad(strips, ((0, 0), (0, 0), (0, lacking)), constant_values=1.0)
 
 
-def _read(read_strips: ReadStrips, graph: ReadingGraph, strips: Float32) -> ReadStaff:
+def _read(read_strips: ReadStrips, strips: Float32) -> ReadStaff:
     n_at_once = max(1, _MOST_COLUMNS * COLUMN_PX // strips.shape[2])
     parts = [read_strips(strips[first : first + n_at_once]) for first in range(0, len(strips), n_at_once)]
     outputs = [np.concatenate(each) for each in zip(*parts, strict=True)]
-    cells = (len(strips), strips.shape[2] // COLUMN_PX)
-    expected = [(*cells, N_ROWS), (*cells, N_ROWS), (*cells, N_MIDDLES), (*cells, N_ROWS, len(ALTERATIONS))]
-    for name, output, shape in zip(READING_OUTPUTS, outputs, expected, strict=True):
-        if output.shape != shape or not np.isfinite(output).all():
-            raise FusiliError(
-                f"{graph.file} gives {name} of shape {output.shape} for strips of shape {strips.shape}, expected "
-                f"finite numbers of shape {shape}: export the bundle again"
-            )
+    if not all(np.isfinite(output).all() for output in outputs):
+        raise FusiliError("the network that reads notes fails on this device; choose cpu")
     return ReadStaff.from_logits(*outputs)
 
 

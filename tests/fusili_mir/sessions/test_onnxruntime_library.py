@@ -15,7 +15,7 @@ PACKAGES = ("fusili_mir", "training", "export", "integrations", "benchmarks")
 RUN = """
 import subprocess, sys
 from pathlib import Path
-from fusili_mir.model.sessions import open_session
+from fusili_mir.sessions.graph_session import open_session
 open_session(Path({graph!r}).read_bytes(), "cpu")
 """
 

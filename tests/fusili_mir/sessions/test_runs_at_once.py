@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from fusili_mir.model.runs_at_once import map_at_once
+from fusili_mir.sessions.runs_at_once import map_at_once
 
 
 @pytest.mark.parametrize("n_at_once", [1, 2, 5])

@@ -22,8 +22,8 @@ import numpy as np
 
 from fusili_mir.arrays import Float32
 from fusili_mir.errors import FusiliError, FusiliWarning, InputError
-from fusili_mir.model.devices import Device, device_names, why_not
-from fusili_mir.model.onnxruntime_library import onnxruntime
+from fusili_mir.sessions.devices import Device, device_names, why_not
+from fusili_mir.sessions.onnxruntime_library import onnxruntime
 
 __all__ = [
     "CPU_THREADS",
@@ -44,7 +44,7 @@ CPU took half as much time again, since they wait for each other at every layer.
 
 _MOST_AT_ONCE = 4  # batches on a CPU: each takes its own work memory
 _AUTO = ("cuda",)  # devices that "auto" tries before the CPU
-_FATAL, _ERROR, _WARNING = 4, 3, 2  # severities in onnxruntime's log
+_FATAL, _WARNING = 4, 2  # severities in onnxruntime's log
 _OUT_OF_MEMORY = ("failed to allocate memory", "out of memory", "bad allocation", "bad_alloc")
 
 
@@ -181,6 +181,7 @@ def open_session(
     device: str = "auto",
     n_threads: int | None = None,
     device_options: Mapping[str, str] | None = None,
+    name: str = "the graph",
 ) -> GraphSession:
     """Open a graph.
 
@@ -196,6 +197,8 @@ def open_session(
         each batch has `CPU_THREADS`, and several batches run at once where there are several CPUs.
     device_options : mapping of str to str, optional
         Options of the execution provider, as onnxruntime names them.
+    name : str
+        What messages call it.
 
     Returns
     -------
@@ -209,10 +212,8 @@ def open_session(
     devices = available_devices()
     automatic = device.lower() == "auto"
     if automatic:
-        found = [name for name in _AUTO if name in devices]
-        chosen = Device.parse(found[0] if found else "cpu", device_options if found else None)
-    else:
-        chosen = Device.parse(device, device_options)
+        device = next((each for each in _AUTO if each in devices), "cpu")
+    chosen = Device.parse(device, None if automatic and device == "cpu" else device_options)
     if chosen.name not in devices:
         raise InputError(
             f"device {chosen.name!r} is not supported by this onnxruntime, which has {', '.join(devices)}; "
@@ -224,18 +225,17 @@ def open_session(
         )
     if n_threads is not None and n_threads < 1:
         raise InputError(f"{n_threads} threads, expected at least 1")
-    opened = _create(graph, chosen, n_threads or CPU_THREADS)
+    opened = _create(graph, chosen, n_threads or CPU_THREADS, name)
     if isinstance(opened, _NotUsable) and automatic:
         _warn_once(f"{chosen} cannot be used, so the model runs on the CPU: {opened.reason}")
         chosen = Device("cpu")
-        opened = _create(graph, chosen, n_threads or CPU_THREADS)
+        opened = _create(graph, chosen, n_threads or CPU_THREADS, name)
     if isinstance(opened, _NotUsable):
         raise InputError(
             f"device {str(chosen)!r} is supported by this onnxruntime but does not work on this machine "
             f"({opened.reason}); choose cpu or auto"
         )
-    shares_cpus = chosen.name == "cpu" and n_threads is None
-    n_at_once = min(usable_cpus(), _MOST_AT_ONCE) if shares_cpus else 1
+    n_at_once = min(usable_cpus(), _MOST_AT_ONCE) if chosen.name == "cpu" and n_threads is None else 1
     return GraphSession(opened, chosen, n_threads or CPU_THREADS, n_at_once)
 
 
@@ -244,7 +244,7 @@ class _NotUsable:
     reason: str
 
 
-def _create(graph: bytes, device: Device, n_threads: int) -> Any:
+def _create(graph: bytes, device: Device, n_threads: int, name: str) -> Any:
     """Return a session that runs on the device, or why there is none."""
     runtime = onnxruntime()
     asked = device.providers(runtime.get_available_providers())
@@ -256,7 +256,8 @@ def _create(graph: bytes, device: Device, n_threads: int) -> Any:
         options.add_session_config_entry("session.intra_op.allow_spinning", "0")
         # An arena keeps the work memory of the largest batch for good, and gains nothing measurable.
         options.enable_cpu_mem_arena = options.enable_mem_pattern = False
-    options.log_severity_level = _ERROR if device.name == "cpu" else _FATAL
+    options.log_severity_level = _FATAL  # errors are raised
+    options.add_session_config_entry("session.load_model_format", "ONNX")  # not ORT's, by its first bytes
     with _quiet(runtime) if device.name != "cpu" else contextlib.nullcontext():
         if device.memory == "cuda" and hasattr(runtime, "preload_dlls"):
             runtime.preload_dlls()
@@ -265,7 +266,7 @@ def _create(graph: bytes, device: Device, n_threads: int) -> Any:
         except Exception as error:  # onnxruntime's errors have no common base
             if device.name != "cpu":
                 return _NotUsable(why_not(device.name, error))
-            raise InputError(f"onnxruntime cannot load the graph ({_one_line(error)})") from error
+            raise InputError(f"{name}: onnxruntime cannot load it ({_one_line(error)})") from error
     if session.get_providers()[0] != asked[0][0]:
         return _NotUsable(why_not(device.name, None))
     return session

@@ -12,15 +12,15 @@ from example_bundles import pitch_audio_graph
 from onnx import TensorProto, helper
 
 from fusili_mir.errors import FusiliError, InputError, MissingExtraError
-from fusili_mir.model import sessions
 from fusili_mir.model.encoder import SIMILARITY_GRAPH
-from fusili_mir.model.onnxruntime_library import onnxruntime
-from fusili_mir.model.sessions import (
+from fusili_mir.sessions import graph_session
+from fusili_mir.sessions.graph_session import (
     DeviceTensor,
     DeviceWarning,
     available_devices,
     open_session,
 )
+from fusili_mir.sessions.onnxruntime_library import onnxruntime
 
 
 def test_a_graph_runs_on_the_cpu_with_the_requested_threads() -> None:
@@ -41,13 +41,13 @@ def test_the_number_of_threads_does_not_depend_on_the_cpus_of_the_machine(monkey
 
 @pytest.mark.parametrize(("n_cpus", "n_at_once"), [(1, 1), (3, 3), (64, 4)])
 def test_several_cpus_run_several_batches_at_once(n_cpus, n_at_once, monkeypatch) -> None:
-    monkeypatch.setattr(sessions, "usable_cpus", lambda: n_cpus)
+    monkeypatch.setattr(graph_session, "usable_cpus", lambda: n_cpus)
     assert open_session(pitch_audio_graph(), "cpu").n_at_once == n_at_once
     assert open_session(pitch_audio_graph(), "cpu", n_threads=2).n_at_once == 1  # two threads, and no more
 
 
 def test_an_unknown_device_is_refused_with_the_available_ones(monkeypatch) -> None:
-    monkeypatch.setattr(sessions, "available_devices", lambda: ("coreml", "cpu"))
+    monkeypatch.setattr(graph_session, "available_devices", lambda: ("coreml", "cpu"))
     with pytest.raises(
         InputError, match="device 'tpu' is not supported by this onnxruntime, which has coreml, cpu"
     ):
@@ -72,8 +72,8 @@ def without_gpu() -> SimpleNamespace:
 
 
 def test_auto_takes_the_cpu_where_cuda_is_listed_but_does_not_work_and_says_why_once(monkeypatch) -> None:
-    monkeypatch.setattr(sessions, "onnxruntime", without_gpu)
-    monkeypatch.setattr(sessions, "_warned", set())
+    monkeypatch.setattr(graph_session, "onnxruntime", without_gpu)
+    monkeypatch.setattr(graph_session, "_warned", set())
     assert available_devices() == ("cuda", "cpu")
     with pytest.warns(DeviceWarning, match="cuda cannot be used, so the model runs on the CPU: onnxruntime"):
         assert open_session(pitch_audio_graph(), "auto").device == "cpu"
@@ -94,8 +94,10 @@ def failing(message: str) -> SimpleNamespace:
 
 
 def test_the_reason_is_that_of_onnxruntime(monkeypatch) -> None:
-    monkeypatch.setattr(sessions, "onnxruntime", lambda: failing("CUDA failure 100:\nno device is detected"))
-    monkeypatch.setattr(sessions, "_warned", set())
+    monkeypatch.setattr(
+        graph_session, "onnxruntime", lambda: failing("CUDA failure 100:\nno device is detected")
+    )
+    monkeypatch.setattr(graph_session, "_warned", set())
     with pytest.warns(DeviceWarning, match="on the CPU: CUDA failure 100: no device is detected"):
         open_session(pitch_audio_graph(), "auto")
     with pytest.raises(InputError, match=r"machine \(CUDA failure 100: no device is detected\); choose cpu"):
@@ -124,7 +126,7 @@ def test_two_windows_of_a_recording_are_compared_as_one() -> None:
 
 
 def test_cuda_by_name_is_an_error_where_it_does_not_work(monkeypatch) -> None:
-    monkeypatch.setattr(sessions, "onnxruntime", without_gpu)
+    monkeypatch.setattr(graph_session, "onnxruntime", without_gpu)
     with pytest.raises(InputError, match="device 'cuda' is supported by this onnxruntime but does not work"):
         open_session(pitch_audio_graph(), "cuda")
 
@@ -133,7 +135,7 @@ def test_remote_providers_are_not_devices(monkeypatch) -> None:
     runtime = SimpleNamespace(
         get_available_providers=lambda: ["AzureExecutionProvider", "CPUExecutionProvider"]
     )
-    monkeypatch.setattr(sessions, "onnxruntime", lambda: runtime)
+    monkeypatch.setattr(graph_session, "onnxruntime", lambda: runtime)
     assert available_devices() == ("cpu",)
 
 
@@ -148,7 +150,7 @@ def test_a_graph_that_onnxruntime_cannot_load_raises_a_one_line_error() -> None:
     node = helper.make_node("Telepathy", ["x"], ["y"])
     output = helper.make_tensor_value_info("y", TensorProto.FLOAT, [1])
     model = onnx.helper.make_model(helper.make_graph([node], "g", [value], [output]), ir_version=8)
-    with pytest.raises(InputError, match="cannot load the graph") as error:
+    with pytest.raises(InputError, match="the graph: onnxruntime cannot load it") as error:
         open_session(model.SerializeToString())
     assert "\n" not in str(error.value)
 
@@ -158,7 +160,7 @@ def test_a_batch_that_does_not_fit_raises_a_one_line_error() -> None:
     code = (
         "import numpy as np, sys; sys.path.insert(0, 'tests')\n"
         "from example_bundles import pitch_audio_graph\n"
-        "from fusili_mir.model.sessions import open_session\n"
+        "from fusili_mir.sessions.graph_session import open_session\n"
         "open_session(pitch_audio_graph()).run('waveforms', np.zeros((1, 7)), ['frames'])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)

@@ -1,26 +1,26 @@
 import numpy as np
 import torch
 
-from fusili_export.attack_graph import attack_graph_bytes
-from fusili_mir.model.sessions import open_session
-from fusili_training.listening.attack_network import (
+from fusili_export.onset_graph import onset_graph_bytes
+from fusili_mir.sessions.graph_session import open_session
+from fusili_training.listening.onset_network import (
     _CONFUSABLE,
     _PARTIALS,
-    AttackNetwork,
-    AttackNetworkOptions,
+    OnsetNetwork,
+    OnsetNetworkOptions,
 )
 
-SMALL = AttackNetworkOptions(stem_channels=4, channels=6, dilations=(1, 2))
+SMALL = OnsetNetworkOptions(stem_channels=4, channels=6, dilations=(1, 2))
 
 
 def test_there_are_two_steps_for_every_320_samples() -> None:
-    network = AttackNetwork(SMALL).eval()
+    network = OnsetNetwork(SMALL).eval()
     assert network(torch.zeros(2, 40 * 320)).shape == (2, 80, 88)
 
 
 def test_steps_half_a_second_away_are_not_heard() -> None:
     torch.manual_seed(0)
-    network = AttackNetwork().eval()
+    network = OnsetNetwork().eval()
     sound = 0.1 * torch.randn(1, 100 * 320)
     changed = sound.clone()
     changed[:, 70 * 320 :] = 0  # from 1.4 s on
@@ -32,7 +32,7 @@ def test_steps_half_a_second_away_are_not_heard() -> None:
 
 def test_each_pitch_meets_those_some_semitones_away() -> None:
     torch.manual_seed(0)
-    network = AttackNetwork(SMALL)
+    network = OnsetNetwork(SMALL)
     for mixing, semitones, n_pitches in ((network.gather, _PARTIALS, 98), (network.again, _CONFUSABLE, 88)):
         channels = mixing.weight.shape[1] // len(semitones)
         features = torch.randn(1, channels, n_pitches, 3)
@@ -49,7 +49,7 @@ def test_each_pitch_meets_those_some_semitones_away() -> None:
 
 def test_a_network_can_learn_when_a_pitch_is_struck() -> None:
     torch.manual_seed(0)
-    network = AttackNetwork(SMALL)
+    network = OnsetNetwork(SMALL)
     optimiser = torch.optim.Adam(network.parameters(), 2e-2)
     time_sec = torch.arange(25 * 320) / 16_000
     rng = np.random.default_rng(0)
@@ -76,10 +76,10 @@ def test_a_network_can_learn_when_a_pitch_is_struck() -> None:
 
 def test_the_graph_gives_what_the_network_gives() -> None:
     torch.manual_seed(1)
-    network = AttackNetwork(SMALL).eval()
-    session = open_session(attack_graph_bytes(network), "cpu", 1)
+    network = OnsetNetwork(SMALL).eval()
+    session = open_session(onset_graph_bytes(network), "cpu", 1)
     sound = np.random.default_rng(1).normal(0, 0.1, (5, 13 * 320)).astype(np.float32)
-    (found,) = session.run("waveforms", sound, ["attacks"])
+    (found,) = session.run("waveforms", sound, ["onsets"])
     with torch.no_grad():
         expected = network(torch.from_numpy(sound)).numpy()
     assert np.abs(found - expected).max() < 1e-4

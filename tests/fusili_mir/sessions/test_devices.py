@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fusili_mir.errors import InputError
-from fusili_mir.model.devices import Device, device_names, free_bytes, why_not
+from fusili_mir.sessions.devices import Device, device_names, free_bytes, why_not
 
 GPU = ["TensorrtExecutionProvider", "CUDAExecutionProvider", "CPUExecutionProvider"]
 
@@ -57,7 +57,7 @@ def test_a_missing_library_is_the_reason(tmp_path, monkeypatch) -> None:
     (package / "capi").mkdir(parents=True)
     (package / "__init__.py").touch()
     (package / "capi" / "libonnxruntime_providers_cuda.so").write_bytes(b"not a library")
-    monkeypatch.setattr("fusili_mir.model.devices.onnxruntime", lambda: _module(package))
+    monkeypatch.setattr("fusili_mir.sessions.devices.onnxruntime", lambda: _module(package))
     assert "libonnxruntime_providers_cuda.so" in why_not("cuda", None)
     assert why_not("cuda", RuntimeError("no\ndriver")) == "no driver"
     assert "does not say why" in why_not("dml", None)

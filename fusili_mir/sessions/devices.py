@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from fusili_mir.errors import InputError
-from fusili_mir.model.onnxruntime_library import onnxruntime
+from fusili_mir.sessions.onnxruntime_library import onnxruntime
 
 __all__ = ["Device", "device_names", "free_bytes", "provider_of", "why_not"]
 

@@ -1,9 +1,9 @@
-"""A network that hears attacks: how likely each pitch of a piano is struck at each step of 10 ms.
+"""A network that hears onsets: how likely a note of each pitch of a piano begins at each step of 10 ms.
 
 Its front end is a log-frequency spectrum, once with long windows, which tell pitches apart, and once with short
-ones, which date attacks. All further layers treat all pitches alike: a pitch sees its own bands and those of its
+ones, which date onsets. All further layers treat all pitches alike: a pitch sees its own bands and those of its
 partials, so what is learnt in one octave holds in all others. They run on a grid of 20 ms, and the last one says
-in which half of a cell the attack is.
+in which half of a cell the onset is.
 
 Features lie as (channels, pitches, time), and a pitch meets its partials through convolutions with holes: what
 moves by whole rows needs no copies.
@@ -18,14 +18,12 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from fusili_mir.hearing.onset_listener import ONSET_STEP_SEC, SAMPLE_RATE_HZ
 from fusili_training.backbones.filter_bank import BandSpectrum, band_centres_hz
 from fusili_training.backbones.precision import full_precision
 from fusili_training.pitches import LOWEST_PITCH, N_PITCHES
 
-__all__ = ["HOP_SEC", "SAMPLE_RATE_HZ", "AttackNetwork", "AttackNetworkOptions"]
-
-SAMPLE_RATE_HZ = 16_000
-HOP_SEC = 0.01
+__all__ = ["OnsetNetwork", "OnsetNetworkOptions"]
 
 _BANDS_PER_SEMITONE = 2
 _HIGHEST_HZ = 7_600.0
@@ -42,7 +40,7 @@ _CONFUSABLE_SERIES = ((-19, 19), (-12, 0, 12, 24))
 
 
 @dataclass(frozen=True)
-class AttackNetworkOptions:
+class OnsetNetworkOptions:
     """Sizes of the network.
 
     Attributes
@@ -58,16 +56,16 @@ class AttackNetworkOptions:
     dilations: tuple[int, ...] = (1, 2, 4, 1)
 
 
-class AttackNetwork(nn.Module):
-    """Waveforms [shape=(B, n_samples)] -> logits of attacks [shape=(B, n_steps, 88)].
+class OnsetNetwork(nn.Module):
+    """Waveforms [shape=(B, n_samples)] -> logits of onsets [shape=(B, n_steps, 88)].
 
     Step i is the time from ``i * 0.01`` to ``(i + 1) * 0.01`` s; the number of steps is even.
     """
 
-    def __init__(self, options: AttackNetworkOptions | None = None) -> None:
+    def __init__(self, options: OnsetNetworkOptions | None = None) -> None:
         super().__init__()
-        sizes = options or AttackNetworkOptions()
-        hop = round(HOP_SEC * SAMPLE_RATE_HZ)
+        sizes = options or OnsetNetworkOptions()
+        hop = round(ONSET_STEP_SEC * SAMPLE_RATE_HZ)
         self.long = _MixedSpectrum(_LONG_WINDOWS, _STEPS * hop)
         self.short = _MixedSpectrum(_SHORT_WINDOWS, hop)
         stride = _BANDS_PER_SEMITONE
@@ -78,7 +76,7 @@ class AttackNetwork(nn.Module):
         self.blocks = nn.ModuleList(_Block(sizes.channels, dilation) for dilation in sizes.dilations)
         self.again = _AcrossPitches(sizes.channels, sizes.channels, _CONFUSABLE, _CONFUSABLE_SERIES)
         self.out = nn.Conv2d(sizes.channels, _STEPS, (1, 3), padding=(0, 1))
-        nn.init.constant_(self.out.get_parameter("bias"), -5.0)  # attacks are rare
+        nn.init.constant_(self.out.get_parameter("bias"), -5.0)  # onsets are rare
 
     def forward(self, waveforms: Tensor) -> Tensor:
         """Return logits; what sounds at the ends is heard as if silence surrounded it."""
