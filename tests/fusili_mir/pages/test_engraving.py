@@ -178,7 +178,7 @@ def test_engraving_the_same_score_twice_gives_the_same_pages(read) -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"font": "Comic"}, "font is 'Comic'; expected one of 'Leipzig'"),
+        ({"font": "Comic"}, "font is 'Comic', expected one of Leipzig"),
         ({"breaks": "sometimes"}, "breaks is 'sometimes'"),
         ({"staff_height_mm": 40.0}, "staff_height_mm is 40, expected 3.6 to 9.6"),
         ({"page_width_mm": float("nan")}, "page_width_mm is nan"),

@@ -55,7 +55,9 @@ def test_forms_that_would_take_all_memory_are_one_line_and_the_next_pdf_is_read(
     (page,) = find_page_sources(bomb)
     with pytest.raises(
         InputError,
-        match=r"bomb\.pdf: PDFium needed more than 0\.15 GB of memory on page 1; leave that page out",
+        # Which of the two can be told only if this process has taken less memory than that one may.
+        match=r"bomb\.pdf: PDFium (needed more than 0\.15 GB of memory|crashed \(signal 6, SIGABRT\)) on page 1; "
+        "leave that page out",
     ) as refused:
         page.read()
     assert "\n" not in str(refused.value)
